@@ -1,0 +1,24 @@
+//! What things are: states, claims, outcomes, leases, retries. Pure values and pure functions.
+//!
+//! Everyone calls this folder; it calls nobody. No I/O, no clock, no randomness of its own: instants and
+//! random numbers are passed in.
+
+mod claim;
+mod lease;
+mod limits;
+mod outcome;
+mod retry;
+mod settle;
+mod state;
+mod task;
+
+pub use claim::{Attempt, Claim, Ended};
+pub use lease::{Lease, STEP_SLACK};
+pub use limits::Limits;
+pub use outcome::{End, Outcome, Verdict, Why};
+pub use retry::Retry;
+pub use settle::{OnAbandon, Settlement, Standing, settle};
+pub use state::{Cause, State};
+pub use task::{
+    BIZ_KEY_MAX, Holder, KIND_MAX, NewTask, PAYLOAD_MAX, PermitState, Refused, RunAt, Semaphore, Task,
+};

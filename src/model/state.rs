@@ -1,0 +1,163 @@
+//! The one transition table of a task.
+//!
+//! ```text
+//!  blocked ──► scheduled ──► pending ──► running ──► succeeded
+//!                  ▲            ▲           │   ├──► failed ────┐
+//!                  │            │           │   └──► cancelled ─┤
+//!                  └── retry ───┴─ hand back┘                   │
+//!                               ▲─── a person's retry ──────────┘
+//! ```
+//!
+//! Every statement that writes `state` moves along an arrow of [`State::after`]; the contract suite installs this
+//! table as a trigger in the test database and so proves that no SQL moves outside it.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Waits for other tasks.
+    Blocked,
+    /// Waits for its `run_at`.
+    Scheduled,
+    /// Due: may be claimed.
+    Pending,
+    /// Claimed; the row *is* its permit.
+    Running,
+    /// Done.
+    Succeeded,
+    /// Given up.
+    Failed,
+    /// A person (or its deadline) called it off.
+    Cancelled,
+}
+
+/// Why a task moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The last parent it waited for succeeded.
+    Unblock,
+    /// Its `run_at` has come.
+    Promote,
+    /// A consumer took it, together with a permit.
+    Claim,
+    /// Its attempt succeeded.
+    Succeed,
+    /// Its attempt ended and it may run again, at once or later.
+    Again,
+    /// Its attempt ended for good, or a parent failed.
+    Fail,
+    /// A person or its deadline called it off.
+    Cancel,
+    /// A person wants a finished task to run again.
+    Revive,
+}
+
+impl State {
+    /// Every state, in the order of a task's life.
+    pub const ALL: [Self; 7] = [
+        Self::Blocked,
+        Self::Scheduled,
+        Self::Pending,
+        Self::Running,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// The states in which `cause` may leave a task that is in `self`; empty where the move is not allowed.
+    pub fn after(self, cause: Cause) -> &'static [Self] {
+        use State::{Blocked, Cancelled, Failed, Pending, Running, Scheduled, Succeeded};
+        match (self, cause) {
+            (Blocked, Cause::Unblock) => &[Scheduled, Pending],
+            (Scheduled, Cause::Promote) => &[Pending],
+            (Pending, Cause::Claim) => &[Running],
+            (Running, Cause::Succeed) => &[Succeeded],
+            (Running, Cause::Again) | (Failed | Cancelled, Cause::Revive) => &[Scheduled, Pending],
+            (Running | Blocked, Cause::Fail) => &[Failed],
+            (Blocked | Scheduled | Pending | Running, Cause::Cancel) => &[Cancelled],
+            _ => &[],
+        }
+    }
+
+    /// Whether any cause may take a task from `self` to `to`.
+    pub fn may_become(self, to: Self) -> bool {
+        const CAUSES: [Cause; 8] = [
+            Cause::Unblock,
+            Cause::Promote,
+            Cause::Claim,
+            Cause::Succeed,
+            Cause::Again,
+            Cause::Fail,
+            Cause::Cancel,
+            Cause::Revive,
+        ];
+        CAUSES.iter().any(|&cause| self.after(cause).contains(&to))
+    }
+
+    /// Succeeded, failed and cancelled are final: only a person's retry leaves them.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+
+    /// The word in the table, the API and the log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Blocked => "blocked",
+            Self::Scheduled => "scheduled",
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for State {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            format!("unknown state {word:?}; the states are {known}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn final_states_are_left_only_by_a_persons_retry() {
+        for from in [State::Succeeded, State::Failed, State::Cancelled] {
+            for to in State::ALL {
+                let by_retry = from != State::Succeeded && matches!(to, State::Scheduled | State::Pending);
+                assert_eq!(from.may_become(to), by_retry, "{from} -> {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_pending_task_is_claimed() {
+        for from in State::ALL {
+            assert_eq!(from.may_become(State::Running), from == State::Pending, "{from}");
+        }
+    }
+
+    #[test]
+    fn words_round_trip() {
+        for state in State::ALL {
+            assert_eq!(state.as_str().parse(), Ok(state));
+        }
+        assert!("done".parse::<State>().unwrap_err().contains("succeeded"));
+    }
+}
