@@ -1,9 +1,9 @@
 //! permitq: a task queue in your own SQL database that caps, exactly and over the whole fleet, how many downstream
 //! calls are in flight.
-#![doc = ""]
 
 pub mod clock;
 pub mod downstream;
 pub mod model;
+pub mod store;
 
 pub use model::NewTask;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Outcome, Standing};
+use super::{Outcome, Retry, Settlement, Standing, settle};
 use crate::clock::Instant;
 
 /// One attempt of one task, for ever: `claim_no` only grows, so the pair never names another attempt.
@@ -37,30 +37,30 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The end of this claim. `called` is when the call began, where it did.
-    pub fn end(self, outcome: Outcome, called: Option<Instant>) -> Ended {
+    /// The end of this claim. `called` is when the call began, where it did; `luck` is drawn evenly from `0.0..1.0`.
+    pub fn end(self, outcome: &Outcome, called: Option<Instant>, retry: &Retry, luck: f64) -> Ended {
         Ended {
             attempt: self.attempt,
             semaphore: self.semaphore,
-            standing: self.standing,
             called_after: called.map(|instant| instant.since(self.sent)),
-            outcome,
+            status: outcome.status,
+            settlement: settle(self.standing, outcome, retry, luck),
         }
     }
 }
 
 /// A claim that has ended and waits to be recorded.
 #[must_use = "an end that is not recorded leaves its task running until the lease runs out"]
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// Which attempt ended.
     pub attempt: Attempt,
     /// Whose permit it holds.
     pub semaphore: String,
-    /// Its budget and policy.
-    pub standing: Standing,
     /// How long after the claim was sent the call began; `None` where none did.
     pub called_after: Option<Duration>,
-    /// How it ended.
-    pub outcome: Outcome,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// What becomes of task and permit.
+    pub settlement: Settlement,
 }

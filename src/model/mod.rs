@@ -10,6 +10,7 @@ mod outcome;
 mod retry;
 mod settle;
 mod state;
+mod sweep;
 mod task;
 
 pub use claim::{Attempt, Claim, Ended};
@@ -19,6 +20,7 @@ pub use outcome::{End, Outcome, Verdict, Why};
 pub use retry::Retry;
 pub use settle::{OnAbandon, Settlement, Standing, settle};
 pub use state::{Cause, State};
+pub use sweep::{Moved, Sweep};
 pub use task::{
     BIZ_KEY_MAX, Holder, KIND_MAX, NewTask, PAYLOAD_MAX, PermitState, Refused, RunAt, Semaphore, Task,
 };

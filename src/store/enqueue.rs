@@ -1,0 +1,104 @@
+//! Putting tasks in: one or many, idempotent by business key.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::json;
+use sqlx::Row;
+
+use super::rows::micros;
+use super::unit::{Tx, Unit};
+use super::{Result, Store};
+use crate::model::{NewTask, RunAt};
+
+/// What became of one task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Enqueued {
+    /// The new task, or the one that has this business key already.
+    pub id: i64,
+    /// Whether it is new.
+    pub created: bool,
+}
+
+impl Store {
+    /// Enqueues all of these tasks or, on an error, none; answers in their order.
+    ///
+    /// Check each with [`NewTask::check`] first: the database's own words are less kind. A call that ends
+    /// [unknown](super::Error::is_unknown) must not be repeated unless every task has a business key.
+    pub async fn enqueue(&mut self, tasks: &[NewTask]) -> Result<Vec<Enqueued>> {
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.run(&Enqueue { tasks }).await
+    }
+}
+
+struct Enqueue<'a> {
+    tasks: &'a [NewTask],
+}
+
+impl Unit for Enqueue<'_> {
+    type Answer = Vec<Enqueued>;
+    const NAME: &'static str = "enqueue";
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Enqueued>> {
+        let rows: Vec<_> = self.tasks.iter().map(encode).collect();
+        let rows = sqlx::query(tx.sql.enqueue).bind(json!(rows).to_string()).fetch_all(&mut *tx.conn).await?;
+        let mut inserted: Vec<(i64, Option<String>)> =
+            rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect::<sqlx::Result<_>>()?;
+        // Ids ascend in the order of insertion, so sorting pairs those without a key with their tasks.
+        inserted.sort_unstable();
+        let mut created: HashSet<i64> = inserted.iter().map(|(id, _)| *id).collect();
+        let mut by_key: HashMap<String, i64> = HashMap::new();
+        let mut plain = Vec::new();
+        for (id, key) in inserted {
+            match key {
+                Some(key) => drop(by_key.insert(key, id)),
+                None => plain.push(id),
+            }
+        }
+        let keys = self.tasks.iter().filter_map(|task| task.biz_key.as_ref());
+        let existing: Vec<_> = keys.filter(|key| !by_key.contains_key(*key)).collect();
+        if !existing.is_empty() {
+            for row in
+                sqlx::query(tx.sql.keyed).bind(json!(existing).to_string()).fetch_all(&mut *tx.conn).await?
+            {
+                by_key.insert(row.try_get(1)?, row.try_get(0)?);
+            }
+        }
+
+        let mut plain = plain.into_iter();
+        self.tasks
+            .iter()
+            .map(|task| {
+                let id = match &task.biz_key {
+                    Some(key) => by_key.get(key).copied(),
+                    None => plain.next(),
+                };
+                let id = id.ok_or(sqlx::Error::RowNotFound)?;
+                // The first task of a key within one batch is the one that created it.
+                Ok(Enqueued { id, created: created.remove(&id) })
+            })
+            .collect()
+    }
+}
+
+fn encode(task: &NewTask) -> serde_json::Value {
+    let (at, delay) = match task.run_at {
+        RunAt::Now => (None, 0),
+        RunAt::In(delay) | RunAt::AfterCooling(delay) => (None, micros(delay)),
+        RunAt::At(instant) => (Some(instant.as_microsecond()), 0),
+    };
+    json!({
+        "kind": task.kind,
+        "semaphore": task.semaphore.as_deref().unwrap_or("default"),
+        "biz_key": task.biz_key,
+        "payload": if task.payload.is_empty() { "{}" } else { &task.payload },
+        "priority": task.priority,
+        "at": at,
+        "delay": delay,
+        "timeout": task.timeout.map(|limit| limit.as_secs_f64()),
+        "max_attempts": task.max_attempts,
+        "on_abandon": task.on_abandon.map(|policy| policy.as_str()),
+        "source": task.source,
+    })
+}

@@ -1,0 +1,108 @@
+//! What can go wrong at the database seam, kept apart by what a caller can do about it.
+
+use std::time::Duration;
+
+/// Why a store operation gave no answer. Contention, zero rows and lost claims are answers, not errors.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The URL names no database we know.
+    #[error("database URL {0:?}: use sqlite://FILE, postgres://…, mysql://… or mariadb://…")]
+    Url(String),
+    /// This binary was built without that database.
+    #[error("this binary was built without support for {0:?}; build it with the cargo feature of that name")]
+    NotBuilt(super::Dialect),
+    /// No connection.
+    #[error("cannot open database {url}: {reason}")]
+    Unreachable {
+        /// Where, without password.
+        url: String,
+        /// The driver's words, and what to do where that is known.
+        reason: String,
+    },
+    /// No schema, too old, or too new.
+    #[error("{0}")]
+    Schema(String),
+    /// Conflicts with other clients, again and again.
+    #[error("{unit}: still in conflict with other clients after {tried:?}")]
+    Busy {
+        /// The operation.
+        unit: &'static str,
+        /// How long it was repeated.
+        tried: Duration,
+    },
+    /// No answer in time. The connection has been dropped; what happened is unknown.
+    #[error("{unit}: no answer from the database within {limit:?}")]
+    Timeout {
+        /// The operation.
+        unit: &'static str,
+        /// The bound.
+        limit: Duration,
+    },
+    /// The connection broke while COMMIT was under way: it may or may not have happened.
+    #[error("{unit}: the connection broke at COMMIT, so it may or may not have happened: {source}")]
+    Unknown {
+        /// The operation.
+        unit: &'static str,
+        /// The driver's error.
+        source: sqlx::Error,
+    },
+    /// The database refuses these values; the same call will be refused again.
+    #[error("{unit}: refused: {reason}")]
+    Refused {
+        /// The operation.
+        unit: &'static str,
+        /// The database's words.
+        reason: String,
+    },
+    /// Anything else the database or the driver says.
+    #[error("{unit}: {source}")]
+    Database {
+        /// The operation.
+        unit: &'static str,
+        /// The driver's error.
+        source: sqlx::Error,
+    },
+}
+
+impl Error {
+    /// Whether the operation may have been committed although no answer came.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown { .. } | Self::Timeout { .. })
+    }
+}
+
+/// Nothing was applied and the whole unit may run again: deadlock, serialization failure, lock timeout, busy.
+pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
+    let Some(database) = error.as_database_error() else { return false };
+    let code = database.code().unwrap_or_default();
+    #[cfg(feature = "mysql")]
+    if let Some(mysql) = database.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
+        // By number: a lock wait timeout has the catch-all SQLSTATE HY000.
+        return matches!(mysql.number(), 1205 | 1213 | 1020);
+    }
+    #[cfg(feature = "sqlite")]
+    if database.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() {
+        // SQLITE_BUSY and SQLITE_LOCKED, extended codes included.
+        return matches!(code.parse::<i32>().map(|code| code & 0xff), Ok(5 | 6));
+    }
+    matches!(&*code, "40001" | "40P01" | "55P03")
+}
+
+/// The database refuses the values themselves: a constraint, a trigger of ours, data that does not fit.
+pub(super) fn is_refusal(error: &sqlx::Error) -> bool {
+    let Some(database) = error.as_database_error() else { return false };
+    let code = database.code().unwrap_or_default();
+    #[cfg(feature = "sqlite")]
+    if database.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() {
+        // SQLITE_CONSTRAINT, SQLITE_TOOBIG, SQLITE_MISMATCH.
+        return matches!(code.parse::<i32>().map(|code| code & 0xff), Ok(18..=20));
+    }
+    // SQLSTATE class 22 (data exception), 23 (integrity), 45 (raised by a trigger), P0001 (raised by a function).
+    code.starts_with("22") || code.starts_with("23") || code.starts_with("45") || &*code == "P0001"
+}
+
+/// The database's own words, without the driver's decoration.
+pub(super) fn words(error: &sqlx::Error) -> String {
+    error.as_database_error().map_or_else(|| error.to_string(), |database| database.message().to_owned())
+}

@@ -1,0 +1,304 @@
+//! The exchange: end some claims and take others, in one transaction. Claim, finish and hand-over are this one operation.
+//!
+//! ```text
+//!  1. lock our own ended rows, ids ascending            (what waits on task rows comes first)
+//!  2. log, cool, settle                                 (fenced by claim_no)
+//!  3. more permits wanted than we free?  yes: lock the semaphore, read what is free under the lock
+//!                                        no:  keep ours (hand-over), less what a lowered max demands
+//!  4. pick due tasks, SKIP LOCKED; mark them ours
+//!  5. in_use += taken - freed, if that is not zero      (the last lock)
+//! ```
+//!
+//! Permits and tasks change in one commit, so dying anywhere leaks nothing, and "fewer tasks than permits" needs no
+//! giving back. A hand-over does not touch the semaphore row: while tasks wait, the hot row is not hot.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::record::{permits, record};
+use super::rows::{Read, micros};
+use super::unit::{Tx, Unit};
+use super::{Result, Store};
+use crate::clock::Instant;
+use crate::model::{Attempt, Claim, Ended, OnAbandon};
+
+/// A kind that may be claimed, with what its tasks get where they do not say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The kind.
+    pub kind: String,
+    /// How long a permit is held at most after its claim.
+    pub hold: Duration,
+    /// Attempts in all.
+    pub max_attempts: u32,
+    /// What an unclear end does.
+    pub on_abandon: OnAbandon,
+}
+
+/// What one consumer wants of one semaphore.
+#[derive(Debug)]
+pub struct Exchange<'a> {
+    /// Who asks.
+    pub consumer: &'a str,
+    /// Whose permits.
+    pub semaphore: &'a str,
+    /// Claims that have ended, all of this semaphore.
+    pub ended: &'a [Ended],
+    /// Tasks wanted; never more than there are free slots.
+    pub want: usize,
+    /// What may be claimed.
+    pub policies: &'a [Policy],
+    /// The instant before this exchange is sent.
+    pub sent: Instant,
+}
+
+/// What became of one ended claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It is in the log, by this call or by an earlier one whose answer was lost.
+    Done,
+    /// It was no longer ours: nothing changed, nothing was freed.
+    Lost,
+}
+
+/// The answer to an [`Exchange`].
+#[derive(Debug, Default)]
+pub struct Exchanged {
+    /// One entry per ended claim, in their order.
+    pub recorded: Vec<Recorded>,
+    /// What we hold now.
+    pub claims: Vec<Claim>,
+}
+
+/// What an unlocked look shows of one semaphore.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SemaphoreLook {
+    /// Its name.
+    pub name: String,
+    /// The cap.
+    pub max_permits: i64,
+    /// Permits taken.
+    pub in_use: i64,
+    /// Kinds that have due tasks.
+    pub kinds: Vec<String>,
+}
+
+/// What an unlocked look shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// The semaphores that were asked for and exist.
+    pub semaphores: Vec<SemaphoreLook>,
+    /// Consumers that claim.
+    pub alive: i64,
+    /// How long until the next scheduled task is due; zero where one is overdue; `None` where none is scheduled.
+    pub next_due: Option<Duration>,
+}
+
+impl Store {
+    /// One read: is there a due task and a free permit? Takes no lock and writes nothing.
+    pub async fn look(&mut self, semaphores: &[String]) -> Result<Look> {
+        self.run(&LookUnit { semaphores }).await
+    }
+
+    /// Makes due what is scheduled and due, in batches of at most `limit`; answers how many.
+    pub async fn promote(&mut self, limit: i64) -> Result<u64> {
+        self.run(&Promote { limit }).await
+    }
+
+    /// Ends some claims and takes others, in one transaction.
+    pub async fn exchange(&mut self, exchange: &Exchange<'_>) -> Result<Exchanged> {
+        self.run(exchange).await
+    }
+}
+
+struct LookUnit<'a> {
+    semaphores: &'a [String],
+}
+
+impl Unit for LookUnit<'_> {
+    type Answer = Look;
+    const NAME: &'static str = "look";
+    const WRITES: bool = false;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Look> {
+        let names = json!(self.semaphores).to_string();
+        let rows = sqlx::query(tx.sql.look).bind(&*names).bind(&*names).fetch_all(&mut *tx.conn).await?;
+        let mut look = Look::default();
+        for row in &rows {
+            look.alive = row.int("alive")?;
+            look.next_due = row
+                .int_or_null("next_due")?
+                .map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or_default()));
+            let name = row.text("name")?;
+            let at = match look.semaphores.iter().position(|semaphore| semaphore.name == name) {
+                Some(at) => at,
+                None => {
+                    look.semaphores.push(SemaphoreLook {
+                        name,
+                        max_permits: row.int("max_permits")?,
+                        in_use: row.int("in_use")?,
+                        kinds: Vec::new(),
+                    });
+                    look.semaphores.len() - 1
+                }
+            };
+            look.semaphores[at].kinds.extend(row.text_or_null("kind")?);
+        }
+        Ok(look)
+    }
+}
+
+struct Promote {
+    limit: i64,
+}
+
+impl Unit for Promote {
+    type Answer = u64;
+    const NAME: &'static str = "promote";
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<u64> {
+        Ok(sqlx::query(tx.sql.promote).bind(self.limit).execute(&mut *tx.conn).await?.rows_affected())
+    }
+}
+
+impl Unit for Exchange<'_> {
+    type Answer = Exchanged;
+    const NAME: &'static str = "exchange";
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Exchanged> {
+        let (recorded, ours) = self.sort_out(tx).await?;
+        let freed = record(tx, self.consumer, &ours).await?;
+        let claims = match self.room(tx, freed).await? {
+            0 => Vec::new(),
+            room => self.take(tx, room).await?,
+        };
+        permits(tx, self.semaphore, i64::try_from(claims.len()).unwrap_or(i64::MAX) - freed).await?;
+        Ok(Exchanged { recorded, claims })
+    }
+}
+
+impl Exchange<'_> {
+    /// Which of the ended claims are still ours, and what became of the others.
+    async fn sort_out(&self, tx: &mut Tx<'_>) -> sqlx::Result<(Vec<Recorded>, Vec<&Ended>)> {
+        if self.ended.is_empty() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let list = |ended: &[&Ended]| {
+            let attempts: Vec<_> = ended.iter().map(|ended| ended.attempt).collect();
+            json!(attempts.iter().map(|a| json!({"id": a.task, "claim_no": a.claim_no})).collect::<Vec<_>>())
+                .to_string()
+        };
+        let all: Vec<_> = self.ended.iter().collect();
+        let rows =
+            sqlx::query(tx.sql.own).bind(list(&all)).bind(self.consumer).fetch_all(&mut *tx.conn).await?;
+        let owned: Vec<Attempt> = rows.iter().map(Read::attempt).collect::<sqlx::Result<_>>()?;
+        let (ours, others): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|ended| owned.contains(&ended.attempt));
+
+        // Not running for us any more. Where the log has our own word, an earlier answer got lost, not the claim.
+        let mut done = owned;
+        if !others.is_empty() {
+            for row in sqlx::query(tx.sql.ended_by).bind(list(&others)).fetch_all(&mut *tx.conn).await? {
+                if row.text("ended_by")? == self.consumer {
+                    done.push(Attempt { task: row.int("task")?, claim_no: row.int("claim_no")? });
+                }
+            }
+        }
+        let recorded = self
+            .ended
+            .iter()
+            .map(|ended| if done.contains(&ended.attempt) { Recorded::Done } else { Recorded::Lost })
+            .collect();
+        Ok((recorded, ours))
+    }
+
+    /// How many tasks may be taken: what we free anyway, and more only under the semaphore's lock.
+    async fn room(&self, tx: &mut Tx<'_>, freed: i64) -> sqlx::Result<i64> {
+        let want = i64::try_from(self.want).unwrap_or(i64::MAX);
+        if want == 0 || self.policies.is_empty() {
+            return Ok(0);
+        }
+        let statement = if want > freed { tx.sql.lock } else { tx.sql.room };
+        let Some(row) = sqlx::query(statement).bind(self.semaphore).fetch_all(&mut *tx.conn).await?.pop()
+        else {
+            return Ok(0);
+        };
+        let free = row.int("max_permits")? - row.int("in_use")?;
+        // Under the lock `free` is exact. Without it, only its negative part counts: a lowered max takes permits back.
+        Ok(if want > freed { (free + freed).clamp(0, want) } else { (free.min(0) + freed).clamp(0, want) })
+    }
+
+    /// Takes the first `room` due tasks of all our kinds together.
+    async fn take(&self, tx: &mut Tx<'_>, room: i64) -> sqlx::Result<Vec<Claim>> {
+        let mut picked: Vec<(i64, i64, Picked<'_>)> = Vec::new();
+        for policy in self.policies {
+            let rows = sqlx::query(tx.sql.pick)
+                .bind(self.semaphore)
+                .bind(&*policy.kind)
+                .bind(room)
+                .fetch_all(&mut *tx.conn)
+                .await?;
+            for row in rows {
+                picked.push((-row.int("priority")?, row.int("run_at")?, Picked { row, policy }));
+            }
+        }
+        if picked.is_empty() {
+            return Ok(Vec::new());
+        }
+        picked.sort_by_key(|(priority, run_at, _)| (*priority, *run_at));
+        picked.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+        let mut claims = Vec::with_capacity(picked.len());
+        let mut marks = Vec::with_capacity(picked.len());
+        for (_, _, picked) in &picked {
+            let claim = picked.claim(self.sent)?;
+            marks.push(json!({
+                "id": claim.attempt.task,
+                "hold": micros(picked.policy.hold),
+                "max_attempts": picked.policy.max_attempts,
+                "on_abandon": picked.policy.on_abandon.as_str(),
+            }));
+            claims.push(claim);
+        }
+        let marked = sqlx::query(tx.sql.mark)
+            .bind(json!(marks).to_string())
+            .bind(self.consumer)
+            .bind(self.consumer)
+            .execute(&mut *tx.conn)
+            .await?
+            .rows_affected();
+        match marked {
+            0 => Ok(Vec::new()), // not alive any more: the heartbeat will tell
+            n if n == claims.len() as u64 => Ok(claims),
+            n => Err(sqlx::Error::Protocol(format!("{} tasks picked, but {n} marked", claims.len()))),
+        }
+    }
+}
+
+/// A due task that is locked for us.
+struct Picked<'p> {
+    row: AnyRow,
+    policy: &'p Policy,
+}
+
+impl Picked<'_> {
+    fn claim(&self, sent: Instant) -> sqlx::Result<Claim> {
+        let row = &self.row;
+        Ok(Claim {
+            attempt: row.attempt()?,
+            kind: row.text("kind")?,
+            semaphore: row.text("semaphore")?,
+            biz_key: row.text_or_null("biz_key")?,
+            payload: row.try_get("payload")?,
+            standing: crate::model::Standing {
+                attempts: row.count("attempts")?,
+                max_attempts: row.count_or_null("max_attempts")?.unwrap_or(self.policy.max_attempts),
+                on_abandon: row.word_or_null("on_abandon")?.unwrap_or(self.policy.on_abandon),
+            },
+            timeout: row.seconds_or_null("timeout")?,
+            sent,
+        })
+    }
+}

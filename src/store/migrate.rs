@@ -1,0 +1,98 @@
+//! The schema: created, upgraded, and checked. Forward only; a binary runs on its own schema and on a newer one whose
+//! recorded `min_binary` admits it.
+
+use sqlx::{Executor, Row};
+
+use super::unit::{Tx, Unit};
+use super::{Error, Result, Store};
+
+/// The schema this binary was written for.
+pub const SCHEMA_VERSION: i64 = 1;
+
+/// What the database says of its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// Its version.
+    pub version: i64,
+    /// The lowest schema version a binary must know to run on it.
+    pub min_binary: i64,
+    /// The name of this installation; prefixes every `Idempotency-Key`.
+    pub installation: String,
+}
+
+/// What a migration did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Migrated {
+    /// The version before; 0 where there was no schema.
+    pub from: i64,
+    /// The version now.
+    pub to: i64,
+}
+
+impl Store {
+    /// Creates or upgrades the schema. Safe to run at any time, by any number of processes at once.
+    pub async fn migrate(&mut self) -> Result<Migrated> {
+        self.run(&Migrate).await
+    }
+
+    /// Reads the schema and refuses one that this binary cannot run on, with the command that helps.
+    pub async fn schema(&mut self) -> Result<Schema> {
+        let place = self.database().masked();
+        let Some(schema) = self.run(&Read).await? else {
+            return Err(Error::Schema(format!("no permitq tables in {place}; run `permitq migrate`")));
+        };
+        if schema.version < SCHEMA_VERSION {
+            return Err(Error::Schema(format!(
+                "{place} has schema version {}, this binary needs {SCHEMA_VERSION}; run `permitq migrate`",
+                schema.version
+            )));
+        }
+        if schema.min_binary > SCHEMA_VERSION {
+            return Err(Error::Schema(format!(
+                "{place} has schema version {}, which needs a newer binary; this one knows {SCHEMA_VERSION}",
+                schema.version
+            )));
+        }
+        Ok(schema)
+    }
+}
+
+struct Read;
+
+impl Unit for Read {
+    type Answer = Option<Schema>;
+    const NAME: &'static str = "read the schema";
+    const WRITES: bool = false;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Option<Schema>> {
+        let installed: i64 = sqlx::query_scalar(tx.sql.installed).fetch_one(&mut *tx.conn).await?;
+        if installed == 0 {
+            return Ok(None);
+        }
+        let row = sqlx::query(tx.sql.schema).fetch_one(&mut *tx.conn).await?;
+        Ok(Some(Schema {
+            version: row.try_get(0)?,
+            min_binary: row.try_get(1)?,
+            installation: row.try_get(2)?,
+        }))
+    }
+}
+
+struct Migrate;
+
+impl Unit for Migrate {
+    type Answer = Migrated;
+    const NAME: &'static str = "migrate";
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Migrated> {
+        let from = Read.run(tx).await?.map_or(0, |schema| schema.version);
+        let mut to = from;
+        for (version, migration) in (1..).zip(tx.sql.migrations) {
+            if version > from {
+                tx.conn.execute(sqlx::raw_sql(*migration)).await?;
+                to = version;
+            }
+        }
+        Ok(Migrated { from, to })
+    }
+}

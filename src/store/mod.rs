@@ -1,0 +1,55 @@
+//! How things are kept: the one seam to the database. Declared free to change.
+//!
+//! A [`Database`] says where; a [`Store`] is one plain connection to it (there is no pool: the database loop, the
+//! heartbeat and upkeep each own one store, so a process has a constant number of connections, and none of them can
+//! starve another). Operations are grouped by who calls them: `enqueue`, `exchange`, `beat`, `upkeep`, `admin`. Each is one
+//! [`unit`] over the statements of `sql/<database>/`, the same operations on every database.
+//!
+//! This folder decides nothing about time or policy: it writes what [`crate::model`] has settled, and reports zero rows,
+//! lost claims and a full semaphore as answers.
+
+mod admin;
+mod audit;
+mod beat;
+mod database;
+mod enqueue;
+mod error;
+mod exchange;
+mod migrate;
+mod record;
+mod rows;
+mod sql;
+mod unit;
+mod upkeep;
+
+pub use admin::{Action, AttemptLog, Cancelled, ConsumerRow, Filter, Retried};
+pub use audit::{Audit, Peak};
+pub use beat::{Left, Orphan, Registration};
+pub use database::Database;
+pub use enqueue::Enqueued;
+pub use error::Error;
+pub use exchange::{Exchange, Exchanged, Look, Policy, Recorded, SemaphoreLook};
+pub use migrate::{Migrated, SCHEMA_VERSION, Schema};
+pub use sql::Dialect;
+pub use upkeep::{Expired, Repair};
+
+pub(crate) use sql::Sql;
+
+use sqlx::AnyConnection;
+
+/// The result of a store operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// One plain connection to the database, opened when first needed and replaced when it breaks.
+#[derive(Debug)]
+pub struct Store {
+    database: Database,
+    conn: Option<AnyConnection>,
+}
+
+impl Store {
+    /// The database it talks to.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+}

@@ -1,0 +1,120 @@
+//! Reading rows: integers are `i64`, instants microseconds, durations seconds.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use crate::model::{Attempt, OnAbandon, Standing, State, Task};
+
+pub(super) trait Read {
+    fn int(&self, column: &str) -> sqlx::Result<i64>;
+    fn int_or_null(&self, column: &str) -> sqlx::Result<Option<i64>>;
+    fn text(&self, column: &str) -> sqlx::Result<String>;
+    fn text_or_null(&self, column: &str) -> sqlx::Result<Option<String>>;
+    fn seconds_or_null(&self, column: &str) -> sqlx::Result<Option<Duration>>;
+
+    fn instant(&self, column: &str) -> sqlx::Result<Timestamp> {
+        instant(column, self.int(column)?)
+    }
+
+    fn instant_or_null(&self, column: &str) -> sqlx::Result<Option<Timestamp>> {
+        self.int_or_null(column)?.map(|micros| instant(column, micros)).transpose()
+    }
+
+    fn count(&self, column: &str) -> sqlx::Result<u32> {
+        u32::try_from(self.int(column)?).map_err(|error| bad(column, error))
+    }
+
+    fn count_or_null(&self, column: &str) -> sqlx::Result<Option<u32>> {
+        self.int_or_null(column)?.map(u32::try_from).transpose().map_err(|error| bad(column, error))
+    }
+
+    fn word<T: FromStr<Err = String>>(&self, column: &str) -> sqlx::Result<T> {
+        self.text(column)?.parse().map_err(|error: String| bad(column, error))
+    }
+
+    fn word_or_null<T: FromStr<Err = String>>(&self, column: &str) -> sqlx::Result<Option<T>> {
+        self.text_or_null(column)?
+            .map(|word| word.parse())
+            .transpose()
+            .map_err(|error: String| bad(column, error))
+    }
+
+    fn attempt(&self) -> sqlx::Result<Attempt> {
+        Ok(Attempt { task: self.int("id")?, claim_no: self.int("claim_no")? })
+    }
+
+    /// Budget and policy of a running task; a row that was never claimed by us has none and gets the defaults.
+    fn standing(&self) -> sqlx::Result<Standing> {
+        Ok(Standing {
+            attempts: self.count("attempts")?,
+            max_attempts: self.count_or_null("max_attempts")?.unwrap_or(1),
+            on_abandon: self.word_or_null::<OnAbandon>("on_abandon")?.unwrap_or_default(),
+        })
+    }
+}
+
+impl Read for AnyRow {
+    fn int(&self, column: &str) -> sqlx::Result<i64> {
+        self.try_get(column)
+    }
+
+    fn int_or_null(&self, column: &str) -> sqlx::Result<Option<i64>> {
+        self.try_get(column)
+    }
+
+    fn text(&self, column: &str) -> sqlx::Result<String> {
+        self.try_get(column)
+    }
+
+    fn text_or_null(&self, column: &str) -> sqlx::Result<Option<String>> {
+        self.try_get(column)
+    }
+
+    fn seconds_or_null(&self, column: &str) -> sqlx::Result<Option<Duration>> {
+        let seconds: Option<f64> = self.try_get(column)?;
+        seconds.map(Duration::try_from_secs_f64).transpose().map_err(|error| bad(column, error))
+    }
+}
+
+fn instant(column: &str, micros: i64) -> sqlx::Result<Timestamp> {
+    Timestamp::from_microsecond(micros).map_err(|error| bad(column, error))
+}
+
+fn bad(column: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> sqlx::Error {
+    sqlx::Error::ColumnDecode { index: column.to_owned(), source: error.into() }
+}
+
+/// A whole microsecond count for a statement.
+pub(super) fn micros(span: Duration) -> i64 {
+    i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
+}
+
+pub(super) fn task(row: &AnyRow, payload: Option<String>) -> sqlx::Result<Task> {
+    Ok(Task {
+        id: row.int("id")?,
+        kind: row.text("kind")?,
+        semaphore: row.text("semaphore")?,
+        biz_key: row.text_or_null("biz_key")?,
+        payload,
+        priority: row.try_get::<i64, _>("priority")?.try_into().map_err(|error| bad("priority", error))?,
+        state: row.word::<State>("state")?,
+        run_at: row.instant("run_at")?,
+        claim_no: row.int("claim_no")?,
+        attempts: row.count("attempts")?,
+        max_attempts: row.count_or_null("max_attempts")?,
+        on_abandon: row.word_or_null("on_abandon")?,
+        timeout: row.seconds_or_null("timeout")?,
+        consumer: row.text_or_null("consumer")?,
+        until: row.instant_or_null("until")?,
+        created_at: row.instant("created_at")?,
+        started_at: row.instant_or_null("started_at")?,
+        finished_at: row.instant_or_null("finished_at")?,
+        result: row.text_or_null("result")?,
+        error: row.text_or_null("error")?,
+        source: row.text("source")?,
+    })
+}

@@ -1,0 +1,138 @@
+//! One operation of the store is one [`Unit`]: a whole transaction, repeated whole on conflict.
+//!
+//! ```text
+//!  connection ──take──► begin ─► run ─► commit ──put back──► connection
+//!                          │        └─ conflict: roll back, pause, again
+//!                          └─ anything else, or the future dropped halfway: the connection goes with it
+//! ```
+//!
+//! The connection is *taken* out of the store for the time of a unit and put back only after a clean end. So a unit that
+//! is cancelled or times out can leave no half-read answer and no open transaction to the next one: its connection is
+//! closed with it, and the next unit opens a new one.
+
+use std::future::Future;
+use std::time::Duration;
+
+use sqlx::AnyConnection;
+use sqlx::Executor;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::error::{Error, is_conflict, is_refusal, words};
+use super::{Dialect, Sql, Store};
+
+/// The open transaction (or, for a reading unit, the bare connection) a unit works on.
+pub(super) struct Tx<'c> {
+    pub(super) conn: &'c mut AnyConnection,
+    pub(super) sql: &'static Sql,
+}
+
+/// A whole transaction. It may run several times, so it keeps no state of its own.
+pub(super) trait Unit: Sync {
+    type Answer: Send;
+    /// What logs and errors call it.
+    const NAME: &'static str;
+    /// A reading unit takes no transaction: each of its statements sees its own snapshot.
+    const WRITES: bool = true;
+
+    fn run(&self, tx: &mut Tx<'_>) -> impl Future<Output = sqlx::Result<Self::Answer>> + Send;
+}
+
+/// How one try of a unit failed.
+enum Failure {
+    /// Nothing was applied.
+    Conflict,
+    /// Nothing was applied, and trying again will not help.
+    Final(Error),
+}
+
+impl Store {
+    /// Runs a unit to its end, repeating it whole on conflict until the store's limit.
+    pub(super) async fn run<U: Unit>(&mut self, unit: &U) -> Result<U::Answer, Error> {
+        let limit = self.database.limit;
+        let started = Instant::now();
+        let mut pause = Pause::new(self.database.dialect());
+        loop {
+            let left = limit.saturating_sub(started.elapsed()).max(Duration::from_millis(100));
+            match timeout(left, self.once(unit)).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(Failure::Final(error))) => return Err(error),
+                Ok(Err(Failure::Conflict)) if started.elapsed() >= limit => {
+                    return Err(Error::Busy { unit: U::NAME, tried: started.elapsed() });
+                }
+                Ok(Err(Failure::Conflict)) => sleep(pause.next()).await,
+                Err(_) => return Err(Error::Timeout { unit: U::NAME, limit }),
+            }
+        }
+    }
+
+    async fn once<U: Unit>(&mut self, unit: &U) -> Result<U::Answer, Failure> {
+        let mut conn = match self.conn.take() {
+            Some(conn) => conn,
+            None => self.database.open().await.map_err(Failure::Final)?,
+        };
+        let sql = self.database.sql;
+        let mut committing = false;
+        let done: sqlx::Result<U::Answer> = async {
+            if U::WRITES {
+                conn.execute(sql.begin).await?;
+            }
+            let answer = unit.run(&mut Tx { conn: &mut conn, sql }).await?;
+            if U::WRITES {
+                committing = true;
+                conn.execute("COMMIT").await?;
+            }
+            Ok(answer)
+        }
+        .await;
+        let error = match done {
+            Ok(answer) => {
+                self.conn = Some(conn);
+                return Ok(answer);
+            }
+            Err(error) => error,
+        };
+        // A connection that has just answered with an error and then rolls back is sound; any other is dropped.
+        let answered = error.as_database_error().is_some() && !is_shutdown(&error);
+        if answered && (!U::WRITES || conn.execute("ROLLBACK").await.is_ok()) {
+            self.conn = Some(conn);
+        }
+        Err(if is_conflict(&error) {
+            Failure::Conflict
+        } else if committing && !answered {
+            Failure::Final(Error::Unknown { unit: U::NAME, source: error })
+        } else if is_refusal(&error) {
+            Failure::Final(Error::Refused { unit: U::NAME, reason: words(&error) })
+        } else {
+            Failure::Final(Error::Database { unit: U::NAME, source: error })
+        })
+    }
+}
+
+/// The server says goodbye, or has become read-only: the next connection may find a better one.
+fn is_shutdown(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|database| database.code()).unwrap_or_default();
+    code.starts_with("57P") || code == "25006"
+}
+
+/// Jittered pauses between tries, doubling up to a cap.
+struct Pause {
+    next: Duration,
+    cap: Duration,
+}
+
+impl Pause {
+    /// `SQLite` has one write lock that is held for about a millisecond; a server's conflicts last longer.
+    fn new(dialect: Dialect) -> Self {
+        let (first, cap) = match dialect {
+            Dialect::Sqlite => (200, 4_000),
+            Dialect::Postgres | Dialect::Mysql => (2_000, 100_000),
+        };
+        Self { next: Duration::from_micros(first), cap: Duration::from_micros(cap) }
+    }
+
+    fn next(&mut self) -> Duration {
+        let pause = self.next.mul_f64(0.5 + fastrand::f64());
+        self.next = (self.next * 2).min(self.cap);
+        pause
+    }
+}

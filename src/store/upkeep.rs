@@ -1,0 +1,293 @@
+//! What the reclaimer and the auditor do: fence expired consumers, take their tasks back, end coolings, repair drift.
+//!
+//! Nothing here needs a permit or a leader. Every step restates its condition, skips locked rows, and may be done by any
+//! number of processes at once.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::record::{permits, record};
+use super::rows::{Read, micros};
+use super::unit::{Tx, Unit};
+use super::{Result, Store};
+use crate::model::{Attempt, End, Ended, Outcome, Retry, Verdict, Why, settle};
+
+/// A consumer whose lease has passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expired {
+    /// Its id.
+    pub consumer: String,
+    /// The lease as stored: a reclaimer fences only what it has read twice.
+    pub lease_until: i64,
+}
+
+/// What the auditor found and did on one semaphore.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repair {
+    /// The counter as it stood.
+    pub in_use: i64,
+    /// Running tasks and cooling permits.
+    pub counted: i64,
+    /// Permits that nothing explains, now cooling.
+    pub cooling: i64,
+}
+
+impl Repair {
+    /// Counter above (+) or below (-) what is there.
+    pub fn drift(&self) -> i64 {
+        self.in_use - self.counted
+    }
+}
+
+impl Store {
+    /// The database's clock, in microseconds since 1970.
+    pub async fn clock(&mut self) -> Result<i64> {
+        self.run(&ReadClock).await
+    }
+
+    /// Consumers whose lease has passed by the database's clock.
+    pub async fn expired(&mut self) -> Result<Vec<Expired>> {
+        self.run(&ReadExpired).await
+    }
+
+    /// Declares a consumer gone, for ever, if its lease is still the one that was read and still over.
+    pub async fn fence(&mut self, expired: &Expired) -> Result<bool> {
+        self.run(&Fence { expired }).await
+    }
+
+    /// Takes back running tasks that nobody will finish, ids above `after`, at most `limit`; their permits cool. A task
+    /// whose call must have been over for a whole `lease` counts too. Answers the attempts that ended.
+    pub async fn reclaim(
+        &mut self,
+        by: &str,
+        lease: Duration,
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<Attempt>> {
+        self.run(&Reclaim { by, lease, after, limit }).await
+    }
+
+    /// Frees permits of one semaphore whose calls must be over, at most `limit`; answers how many.
+    pub async fn end_coolings(&mut self, semaphore: &str, limit: i64) -> Result<i64> {
+        self.run(&EndCoolings { semaphore, limit }).await
+    }
+
+    /// How long any permit now taken may be held at most.
+    pub async fn longest_hold(&mut self, semaphore: &str) -> Result<Duration> {
+        let (longest, _) = self.run(&Longest { semaphore }).await?;
+        Ok(Duration::from_micros(u64::try_from(longest).unwrap_or_default()))
+    }
+
+    /// Counts under the semaphore's lock and repairs the counter without ever opening the cap: a deficit is raised at
+    /// once, a surplus cools for the longest bound, at least `hold`.
+    pub async fn repair(&mut self, semaphore: &str, hold: Duration) -> Result<Repair> {
+        self.run(&RepairUnit { semaphore, hold }).await
+    }
+
+    /// Forgets consumers that have been gone for longer than `age`.
+    pub async fn retire_consumers(&mut self, age: Duration) -> Result<u64> {
+        self.run(&Retire { age }).await
+    }
+}
+
+struct ReadClock;
+
+impl Unit for ReadClock {
+    type Answer = i64;
+    const NAME: &'static str = "read the clock";
+    const WRITES: bool = false;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<i64> {
+        sqlx::query_scalar(tx.sql.clock).fetch_one(&mut *tx.conn).await
+    }
+}
+
+struct ReadExpired;
+
+impl Unit for ReadExpired {
+    type Answer = Vec<Expired>;
+    const NAME: &'static str = "look for expired leases";
+    const WRITES: bool = false;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Expired>> {
+        let rows = sqlx::query(tx.sql.expired).fetch_all(&mut *tx.conn).await?;
+        rows.iter()
+            .map(|row| Ok(Expired { consumer: row.text("id")?, lease_until: row.int("lease_until")? }))
+            .collect()
+    }
+}
+
+struct Fence<'a> {
+    expired: &'a Expired,
+}
+
+impl Unit for Fence<'_> {
+    type Answer = bool;
+    const NAME: &'static str = "fence";
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<bool> {
+        let done = sqlx::query(tx.sql.fence)
+            .bind(&*self.expired.consumer)
+            .bind(self.expired.lease_until)
+            .execute(&mut *tx.conn)
+            .await?;
+        Ok(done.rows_affected() == 1)
+    }
+}
+
+struct Reclaim<'a> {
+    by: &'a str,
+    lease: Duration,
+    after: i64,
+    limit: i64,
+}
+
+impl Unit for Reclaim<'_> {
+    type Answer = Vec<Attempt>;
+    const NAME: &'static str = "reclaim";
+
+    /// The permits go from tasks to cooling rows, so no semaphore is touched.
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Attempt>> {
+        let rows = sqlx::query(tx.sql.abandoned)
+            .bind(self.after)
+            .bind(micros(self.lease))
+            .bind(self.limit)
+            .fetch_all(&mut *tx.conn)
+            .await?;
+        let ended = rows.iter().map(abandoned).collect::<sqlx::Result<Vec<_>>>()?;
+        record(tx, self.by, &ended.iter().collect::<Vec<_>>()).await?;
+        Ok(ended.iter().map(|ended| ended.attempt).collect())
+    }
+}
+
+fn abandoned(row: &AnyRow) -> sqlx::Result<Ended> {
+    let consumer = row.text("consumer")?;
+    let outcome = Outcome {
+        verdict: Verdict::Abandoned { error: format!("consumer {consumer} vanished") },
+        end: End::Unclear(Why::Abandoned),
+        status: None,
+    };
+    Ok(Ended {
+        attempt: row.attempt()?,
+        semaphore: row.text("semaphore")?,
+        called_after: None,
+        status: None,
+        settlement: settle(row.standing()?, &outcome, &Retry::default(), 0.0),
+    })
+}
+
+struct EndCoolings<'a> {
+    semaphore: &'a str,
+    limit: i64,
+}
+
+impl Unit for EndCoolings<'_> {
+    type Answer = i64;
+    const NAME: &'static str = "end coolings";
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<i64> {
+        let rows =
+            sqlx::query(tx.sql.cooled).bind(self.semaphore).bind(self.limit).fetch_all(&mut *tx.conn).await?;
+        let freed = free_coolings(tx, &rows).await?;
+        permits(tx, self.semaphore, -freed).await?;
+        Ok(freed)
+    }
+}
+
+/// Ends these coolings, locked by the caller, and tells the log; the caller frees as many permits, last.
+pub(super) async fn free_coolings(tx: &mut Tx<'_>, rows: &[AnyRow]) -> sqlx::Result<i64> {
+    if rows.is_empty() {
+        return Ok(0);
+    }
+    let mut ids = Vec::with_capacity(rows.len());
+    let mut attempts = Vec::new();
+    for row in rows {
+        ids.push(row.int("id")?);
+        if let (Some(task), Some(claim_no)) = (row.int_or_null("task")?, row.int_or_null("claim_no")?) {
+            attempts.push(json!({"id": task, "claim_no": claim_no}));
+        }
+    }
+    if !attempts.is_empty() {
+        sqlx::query(tx.sql.released).bind(json!(attempts).to_string()).execute(&mut *tx.conn).await?;
+    }
+    let ended = sqlx::query(tx.sql.uncool).bind(json!(ids).to_string()).execute(&mut *tx.conn).await?;
+    Ok(i64::try_from(ended.rows_affected()).unwrap_or(i64::MAX))
+}
+
+struct Longest<'a> {
+    semaphore: &'a str,
+}
+
+impl Unit for Longest<'_> {
+    /// Microseconds, and the highest cap this semaphore ever had.
+    type Answer = (i64, i64);
+    const NAME: &'static str = "read the longest bound";
+    const WRITES: bool = false;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<(i64, i64)> {
+        let row = sqlx::query(tx.sql.longest).bind(self.semaphore).fetch_one(&mut *tx.conn).await?;
+        Ok((row.try_get(0)?, row.try_get(1)?))
+    }
+}
+
+struct RepairUnit<'a> {
+    semaphore: &'a str,
+    hold: Duration,
+}
+
+impl Unit for RepairUnit<'_> {
+    type Answer = Repair;
+    const NAME: &'static str = "audit";
+
+    /// Lock, then count: one statement would count from a snapshot older than its lock.
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Repair> {
+        let locked = sqlx::query(tx.sql.lock).bind(self.semaphore).fetch_all(&mut *tx.conn).await?;
+        let Some(row) = locked.first() else { return Ok(Repair::default()) };
+        let in_use = row.int("in_use")?;
+        let counted: i64 = sqlx::query_scalar(tx.sql.counted)
+            .bind(self.semaphore)
+            .bind(self.semaphore)
+            .fetch_one(&mut *tx.conn)
+            .await?;
+        let mut repair = Repair { in_use, counted, cooling: 0 };
+        if in_use > counted {
+            // No more calls can be in flight than were ever allowed at once; what is counted beyond that is only a number.
+            let (longest, highest) = Longest { semaphore: self.semaphore }.run(tx).await?;
+            repair.cooling = (in_use - counted).min(highest);
+            sqlx::query(tx.sql.drift)
+                .bind(self.semaphore)
+                .bind(longest.max(micros(self.hold)))
+                .bind(repair.cooling)
+                .execute(&mut *tx.conn)
+                .await?;
+        }
+        if in_use != counted + repair.cooling {
+            let set = sqlx::query(tx.sql.repair)
+                .bind(counted + repair.cooling)
+                .bind(self.semaphore)
+                .bind(in_use)
+                .execute(&mut *tx.conn)
+                .await?;
+            if set.rows_affected() != 1 {
+                return Err(sqlx::Error::Protocol("the counter changed under its lock".to_owned()));
+            }
+        }
+        Ok(repair)
+    }
+}
+
+struct Retire {
+    age: Duration,
+}
+
+impl Unit for Retire {
+    type Answer = u64;
+    const NAME: &'static str = "forget consumers";
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<u64> {
+        Ok(sqlx::query(tx.sql.retired).bind(micros(self.age)).execute(&mut *tx.conn).await?.rows_affected())
+    }
+}
