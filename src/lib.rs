@@ -2,8 +2,13 @@
 //! calls are in flight.
 
 pub mod clock;
+pub mod consumer;
 pub mod downstream;
+pub mod event;
 pub mod model;
+pub mod shutdown;
 pub mod store;
+pub mod upkeep;
+mod wake;
 
 pub use model::NewTask;

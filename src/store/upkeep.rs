@@ -58,6 +58,11 @@ impl Store {
         self.run(&Fence { expired }).await
     }
 
+    /// The ids of running tasks that nobody will finish: what [`Store::reclaim`] would take back.
+    pub async fn abandoned(&mut self, lease: Duration, after: i64, limit: i64) -> Result<Vec<i64>> {
+        self.run(&ReadAbandoned { lease, after, limit }).await
+    }
+
     /// Takes back running tasks that nobody will finish, ids above `after`, at most `limit`; their permits cool. A task
     /// whose call must have been over for a whole `lease` counts too. Answers the attempts that ended.
     pub async fn reclaim(
@@ -138,6 +143,27 @@ impl Unit for Fence<'_> {
     }
 }
 
+struct ReadAbandoned {
+    lease: Duration,
+    after: i64,
+    limit: i64,
+}
+
+impl Unit for ReadAbandoned {
+    type Answer = Vec<i64>;
+    const NAME: &'static str = "look for abandoned tasks";
+    const WRITES: bool = false;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<i64>> {
+        let rows = abandoned(tx, self.after, self.lease, self.limit).await?;
+        rows.iter().map(|row| row.int("id")).collect()
+    }
+}
+
+async fn abandoned(tx: &mut Tx<'_>, after: i64, lease: Duration, limit: i64) -> sqlx::Result<Vec<AnyRow>> {
+    sqlx::query(tx.sql.abandoned).bind(after).bind(micros(lease)).bind(limit).fetch_all(&mut *tx.conn).await
+}
+
 struct Reclaim<'a> {
     by: &'a str,
     lease: Duration,
@@ -151,19 +177,14 @@ impl Unit for Reclaim<'_> {
 
     /// The permits go from tasks to cooling rows, so no semaphore is touched.
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Attempt>> {
-        let rows = sqlx::query(tx.sql.abandoned)
-            .bind(self.after)
-            .bind(micros(self.lease))
-            .bind(self.limit)
-            .fetch_all(&mut *tx.conn)
-            .await?;
-        let ended = rows.iter().map(abandoned).collect::<sqlx::Result<Vec<_>>>()?;
+        let rows = abandoned(tx, self.after, self.lease, self.limit).await?;
+        let ended = rows.iter().map(vanished).collect::<sqlx::Result<Vec<_>>>()?;
         record(tx, self.by, &ended.iter().collect::<Vec<_>>()).await?;
         Ok(ended.iter().map(|ended| ended.attempt).collect())
     }
 }
 
-fn abandoned(row: &AnyRow) -> sqlx::Result<Ended> {
+fn vanished(row: &AnyRow) -> sqlx::Result<Ended> {
     let consumer = row.text("consumer")?;
     let outcome = Outcome {
         verdict: Verdict::Abandoned { error: format!("consumer {consumer} vanished") },
