@@ -3,6 +3,8 @@
 #![doc = ""]
 
 pub mod clock;
+#[cfg(feature = "cli")]
+pub mod config;
 pub mod downstream;
 pub mod model;
 
