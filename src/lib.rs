@@ -2,6 +2,8 @@
 //! calls are in flight.
 
 pub mod clock;
+#[cfg(feature = "cli")]
+pub mod config;
 pub mod consumer;
 pub mod downstream;
 pub mod event;
