@@ -5,6 +5,8 @@
 
 mod classify;
 mod http;
+#[cfg(feature = "cli")]
+pub mod stub;
 mod text;
 
 pub use classify::{MAX_RESULT_BYTES, Rules, Seen, UNCLEAR_STATUSES, classify, retry_after};
