@@ -85,7 +85,7 @@ async fn smoke() {
     println!("{:?}", s.peak("default", 0).await.unwrap());
     println!("{:?}", s.audit().await.unwrap());
     println!("{:?}", s.tasks(&Filter { kind: Some("a".into()), ..Filter::default() }, 10).await.unwrap());
-    println!("{:?}", s.states().await.unwrap());
+    println!("{:?}", s.states(None).await.unwrap());
     println!("{:?}", s.cancel(3, "me").await.unwrap());
     println!("{:?}", s.retry(3, "me").await.unwrap());
     println!("{:?}", s.actions(3).await.unwrap());
