@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::record::permits;
+use super::record::{clean, permits};
 use super::rows::{Read, micros};
 use super::unit::{Tx, Unit};
 use super::upkeep::free_coolings;
@@ -186,7 +186,7 @@ impl Unit for Late<'_> {
         let Attempt { task, claim_no } = self.attempt;
         let kept = sqlx::query(tx.sql.late)
             .bind(self.status.map(i64::from))
-            .bind(self.answer)
+            .bind(clean(self.answer))
             .bind(task)
             .bind(claim_no)
             .bind(self.consumer)
