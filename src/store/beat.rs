@@ -184,6 +184,17 @@ impl Unit for Late<'_> {
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<bool> {
         let Attempt { task, claim_no } = self.attempt;
+        // Coolings before attempts, as whoever ends coolings locks them.
+        let coolings = if self.clear {
+            sqlx::query(tx.sql.own_cooling)
+                .bind(task)
+                .bind(claim_no)
+                .bind(self.consumer)
+                .fetch_all(&mut *tx.conn)
+                .await?
+        } else {
+            Vec::new()
+        };
         let kept = sqlx::query(tx.sql.late)
             .bind(self.status.map(i64::from))
             .bind(clean(self.answer))
@@ -192,17 +203,9 @@ impl Unit for Late<'_> {
             .bind(self.consumer)
             .execute(&mut *tx.conn)
             .await?;
-        if self.clear {
-            let coolings = sqlx::query(tx.sql.own_cooling)
-                .bind(task)
-                .bind(claim_no)
-                .bind(self.consumer)
-                .fetch_all(&mut *tx.conn)
-                .await?;
-            if let Some(row) = coolings.first() {
-                let freed = free_coolings(tx, &coolings).await?;
-                permits(tx, &row.text("semaphore")?, -freed).await?;
-            }
+        if let Some(row) = coolings.first() {
+            let freed = free_coolings(tx, &coolings).await?;
+            permits(tx, &row.text("semaphore")?, -freed).await?;
         }
         Ok(kept.rows_affected() == 1)
     }
