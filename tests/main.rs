@@ -1,4 +1,3 @@
 //! One binary for all tests: see `README.md` beside this file for what is where.
 
-mod quick;
 mod quick2;

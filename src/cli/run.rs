@@ -75,7 +75,7 @@ async fn serve(config: &Config, database: &Database, mut shutdown: Shutdown) -> 
             lease: config.lease.duration,
             heartbeat: config.lease.heartbeat,
             hold: services.longest_hold(),
-            name: format!("reclaimer {} on {}", std::process::id(), options.host),
+            name: format!("{} on {}", std::process::id(), options.host),
         };
         tokio::spawn(Upkeep::new(database, Clock::default(), upkeep).run(stop.clone()))
     });

@@ -419,11 +419,14 @@ impl Unit for SetMax<'_> {
     const NAME: &'static str = "set max_permits";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<bool> {
-        act(tx, self.who, "set max_permits", None, Some(format!("{} = {}", self.semaphore, self.max)))
-            .await?;
         let set =
             sqlx::query(tx.sql.set_max).bind(self.max).bind(self.semaphore).execute(&mut *tx.conn).await?;
-        Ok(set.rows_affected() == 1)
+        if set.rows_affected() == 0 {
+            return Ok(false);
+        }
+        act(tx, self.who, "set max_permits", None, Some(format!("{} = {}", self.semaphore, self.max)))
+            .await?;
+        Ok(true)
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::record::permits;
+use super::record::{clean, permits};
 use super::rows::{Read, micros};
 use super::unit::{Tx, Unit};
 use super::upkeep::free_coolings;
@@ -184,25 +184,28 @@ impl Unit for Late<'_> {
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<bool> {
         let Attempt { task, claim_no } = self.attempt;
+        // Coolings before attempts, as whoever ends coolings locks them.
+        let coolings = if self.clear {
+            sqlx::query(tx.sql.own_cooling)
+                .bind(task)
+                .bind(claim_no)
+                .bind(self.consumer)
+                .fetch_all(&mut *tx.conn)
+                .await?
+        } else {
+            Vec::new()
+        };
         let kept = sqlx::query(tx.sql.late)
             .bind(self.status.map(i64::from))
-            .bind(self.answer)
+            .bind(clean(self.answer))
             .bind(task)
             .bind(claim_no)
             .bind(self.consumer)
             .execute(&mut *tx.conn)
             .await?;
-        if self.clear {
-            let coolings = sqlx::query(tx.sql.own_cooling)
-                .bind(task)
-                .bind(claim_no)
-                .bind(self.consumer)
-                .fetch_all(&mut *tx.conn)
-                .await?;
-            if let Some(row) = coolings.first() {
-                let freed = free_coolings(tx, &coolings).await?;
-                permits(tx, &row.text("semaphore")?, -freed).await?;
-            }
+        if let Some(row) = coolings.first() {
+            let freed = free_coolings(tx, &coolings).await?;
+            permits(tx, &row.text("semaphore")?, -freed).await?;
         }
         Ok(kept.rows_affected() == 1)
     }

@@ -173,36 +173,15 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Takes back what nobody will finish, in batches; a row that fails its batch is tried alone and passed by.
+    /// Takes back what nobody will finish, batch by batch; a row that cannot be taken back is passed by.
     async fn reclaim(&mut self) -> Result<(), Error> {
         let Options { name, lease, .. } = self.options.clone();
         let mut after = 0;
         loop {
-            let ids = self.store.abandoned(lease, after, BATCH).await?;
-            let Some(&last) = ids.last() else { return Ok(()) };
-            match self.store.reclaim(&name, lease, after, BATCH).await {
-                Ok(attempts) => {
-                    for attempt in attempts {
-                        Event::Reclaimed { attempt }.emit();
-                    }
-                }
-                Err(error @ (Error::Refused { .. } | Error::Database { .. })) => {
-                    Event::Trouble { what: "reclaim of a batch", error: &error, again_in: Duration::ZERO }
-                        .emit();
-                    for id in ids {
-                        match self.store.reclaim(&name, lease, id - 1, 1).await {
-                            Ok(attempts) => {
-                                attempts.into_iter().for_each(|attempt| Event::Reclaimed { attempt }.emit())
-                            }
-                            Err(error) => {
-                                let what = format!("reclaim of task {id}");
-                                Event::Trouble { what: &what, error: &error, again_in: self.options.every }
-                                    .emit();
-                            }
-                        }
-                    }
-                }
-                Err(error) => return Err(error),
+            let attempts = self.store.reclaim(&name, lease, after, BATCH).await?;
+            let Some(last) = attempts.iter().map(|attempt| attempt.task).max() else { return Ok(()) };
+            for attempt in attempts {
+                Event::Reclaimed { attempt }.emit();
             }
             after = last;
         }
