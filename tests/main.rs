@@ -1,1 +1,4 @@
-
+#[cfg(test)]
+mod servers;
+#[cfg(test)]
+mod support;

@@ -1,0 +1,3 @@
+//! What tests stand on. Knows nothing of the tests that use it.
+
+pub(crate) mod servers;
