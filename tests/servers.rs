@@ -10,7 +10,9 @@ use sqlx::any::install_default_drivers;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 use tokio::time::timeout;
 
-use crate::support::servers::{Server, mariadb, postgres, until};
+use crate::support::servers::cluster::{Galera, Pair};
+use crate::support::servers::{Server, mariadb, postgres};
+use crate::support::until;
 
 async fn connect(url: &str) -> AnyConnection {
     install_default_drivers();
@@ -93,6 +95,41 @@ async fn mariadb_can_be_latin1() {
     let query = "select count(*) from information_schema.schemata
                  where schema_name = 'latin' and default_character_set_name = 'latin1'";
     assert_eq!(number(&mut connection, query).await, 1);
+}
+
+#[tokio::test]
+async fn a_promoted_standby_has_what_was_committed() {
+    let mut pair = Pair::start();
+    let (primary, standby) = pair.database("pair");
+    let mut connection = connect(&primary).await;
+    execute(&mut connection, "create table t (id bigint)").await.unwrap();
+    execute(&mut connection, "insert into t values (7)").await.unwrap();
+    pair.primary.kill9();
+
+    let mut connection = connect(&standby).await;
+    execute(&mut connection, "insert into t values (8)").await.unwrap_err();
+    pair.promote();
+    execute(&mut connection, "insert into t values (8)").await.unwrap();
+    assert_eq!(number(&mut connection, "select count(*) from t").await, 2);
+}
+
+#[tokio::test]
+async fn a_galera_cluster_goes_on_without_a_node_and_takes_it_back() {
+    let mut cluster = Galera::start();
+    let [first, second, third] = cluster.database("galera");
+    let mut connection = connect(&first).await;
+    execute(&mut connection, "create table t (id bigint primary key)").await.unwrap();
+    cluster.nodes[0].kill9();
+    cluster.wait_for_members(2);
+
+    execute(&mut connect(&second).await, "insert into t values (7)").await.unwrap();
+    cluster.nodes[0].restart();
+    cluster.wait_for_members(3);
+    for url in [first, third] {
+        let mut connection = connect(&url).await;
+        execute(&mut connection, "set session wsrep_sync_wait = 1").await.unwrap();
+        assert_eq!(number(&mut connection, "select count(*) from t").await, 1);
+    }
 }
 
 const ROLE: &str = "PERMITQ_TEST_OWNER";

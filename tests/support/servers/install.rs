@@ -9,7 +9,7 @@ use std::{env, fs};
 
 /// The path of `program`, the newest where there are several. A missing one fails the test: skipping would tell that
 /// all is well.
-pub(crate) fn program(name: &str) -> PathBuf {
+pub(super) fn program(name: &str) -> PathBuf {
     let mut versions: Vec<u32> = fs::read_dir("/usr/lib/postgresql")
         .into_iter()
         .flatten()
@@ -26,12 +26,20 @@ pub(crate) fn program(name: &str) -> PathBuf {
         .unwrap_or_else(|| panic!("{name} is missing; to install it: tests/install-databases.sh"))
 }
 
+/// What MariaDB needs to be a cluster. Its snapshots call rsync by themselves.
+pub(super) fn galera() -> PathBuf {
+    program("rsync");
+    let provider = PathBuf::from("/usr/lib/galera/libgalera_smm.so");
+    assert!(provider.is_file(), "galera-4 is missing; to install it: tests/install-databases.sh");
+    provider
+}
+
 /// Who owns a server's files. The servers refuse to run as root, so root hands them to the packages' own accounts.
 #[derive(Clone, Copy)]
-pub(crate) struct Account(Option<(u32, u32)>);
+pub(super) struct Account(Option<(u32, u32)>);
 
 impl Account {
-    pub(crate) fn of(user: &str) -> Self {
+    pub(super) fn of(user: &str) -> Self {
         if !rustix::process::geteuid().is_root() {
             return Self(None);
         }
@@ -46,7 +54,7 @@ impl Account {
     }
 
     /// `name` as this account, with nothing of the caller's environment (`PGHOST`, `MYSQL_HOME`) to lead it astray.
-    pub(crate) fn command(self, name: &str) -> Command {
+    pub(super) fn command(self, name: &str) -> Command {
         let mut command = Command::new(program(name));
         command.env_clear().env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin").env("LC_ALL", "C");
         if let Some((user, group)) = self.0 {
@@ -55,7 +63,7 @@ impl Account {
         command
     }
 
-    pub(crate) fn give(self, folder: &Path) {
+    pub(super) fn give(self, folder: &Path) {
         if let Some((user, group)) = self.0 {
             chown(folder, Some(user), Some(group)).unwrap();
         }

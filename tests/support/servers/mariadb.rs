@@ -54,6 +54,6 @@ pub(super) fn create_database(name: &str) -> Vec<String> {
     vec![format!("create database `{name}`"), format!("grant all on `{name}`.* to permitq@'127.0.0.1'")]
 }
 
-pub(super) fn set_read_only(on: bool) -> Vec<String> {
-    vec![format!("set global read_only = {on}")]
+pub(super) fn set_read_only(on: bool) -> String {
+    format!("set global read_only = {on}")
 }

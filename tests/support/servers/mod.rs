@@ -9,35 +9,33 @@
 //! ```
 //!
 //! The pipe closes however the test process ends: by a `Server` dropped, by exit (statics are never dropped), or by
-//! kill -9. A parent-death signal would not do: it fires when the *thread* that spawned ends, as each test's does. A
-//! process is known by its working directory, because PostgreSQL's backends leave its process group.
+//! kill -9.
 //!
 //! All calls block, with deadlines. Where tasks of the test must go on meanwhile, use a multi-threaded runtime.
 //! `TMPDIR` tells where the files go; in memory (`/dev/shm`, 300 MB) PostgreSQL creates a database ten times as fast.
 
-use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File, Permissions};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{LazyLock, OnceLock};
-use std::time::Duration;
-use std::{net::TcpListener, thread};
+use std::thread;
 
-use permitq::clock::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::any::install_default_drivers;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 
 use self::install::Account;
+use super::{DEADLINE, until};
 
-pub(crate) mod install;
+pub(crate) mod cluster;
+mod install;
 mod mariadb;
 mod postgres;
-
-/// Much longer than a start takes, on a busy machine too.
-const DEADLINE: Duration = Duration::from_mins(1);
+mod process;
 
 /// The PostgreSQL server that all tests of this process share.
 pub(crate) fn postgres() -> &'static Server {
@@ -60,9 +58,11 @@ enum Kind {
 /// A running server, or a stopped one that can be started again on the same port with the same data.
 pub(crate) struct Server {
     kind: Kind,
+    durable: bool,
+    options: Vec<String>,
+    account: Account,
     home: PathBuf,
     port: u16,
-    start: Command,
     process: Option<Child>,
     janitor: Child,
 }
@@ -84,51 +84,71 @@ impl Server {
     }
 
     fn new(kind: Kind, durable: bool, options: &[&str]) -> Self {
+        let mut server = Self::install(kind, durable, options, |account, home| match kind {
+            Kind::Postgres => postgres::install(account, home),
+            Kind::MariaDb => mariadb::install(account, home),
+        });
+        server.restart();
+        server.create_user();
+        server
+    }
+
+    /// A server that has its data, made by `command`, and was not started yet.
+    fn install(
+        kind: Kind,
+        durable: bool,
+        options: &[&str],
+        command: impl FnOnce(Account, &Path) -> Command,
+    ) -> Self {
         let home = tempfile::Builder::new().prefix("permitq-").tempdir().unwrap().keep();
-        let janitor = janitor(&home);
+        let janitor = process::janitor(&home);
         let account = Account::of(match kind {
             Kind::Postgres => postgres::USER,
             Kind::MariaDb => mariadb::USER,
         });
         fs::create_dir(home.join("data")).unwrap();
+        // PostgreSQL insists on it.
+        fs::set_permissions(home.join("data"), Permissions::from_mode(0o700)).unwrap();
         account.give(&home);
         account.give(&home.join("data"));
+        let options = options.iter().map(ToString::to_string).collect();
         let port = free_port();
-        let (mut install, mut start) = match kind {
-            Kind::Postgres => {
-                (postgres::install(account, &home), postgres::start(account, &home, port, durable))
-            }
-            Kind::MariaDb => {
-                (mariadb::install(account, &home), mariadb::start(account, &home, port, durable))
-            }
-        };
-        start.args(options);
-        let log = File::create(home.join("log")).unwrap();
-        for command in [&mut install, &mut start] {
-            command.current_dir(home.join("data")).process_group(0).stdin(Stdio::null());
-            command.stdout(log.try_clone().unwrap()).stderr(log.try_clone().unwrap());
-        }
-        let mut server = Self { kind, home, port, start, process: None, janitor };
-        let installed = install.status().unwrap().success();
-        assert!(installed, "{}", server.log());
-        server.restart();
-        server.execute(match kind {
+        let server = Self { kind, durable, options, account, home, port, process: None, janitor };
+        let status = server.at_home(&mut command(account, &server.home)).status().unwrap();
+        assert!(status.success(), "{}", server.log());
+        server
+    }
+
+    fn at_home<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let log = File::options().create(true).append(true).open(self.home.join("log")).unwrap();
+        command.current_dir(self.home.join("data")).process_group(0).stdin(Stdio::null());
+        command.stdout(log.try_clone().unwrap()).stderr(log)
+    }
+
+    fn create_user(&self) {
+        self.execute(match self.kind {
             Kind::Postgres => postgres::create_user(),
             Kind::MariaDb => mariadb::create_user(),
         });
-        server
     }
 
     /// Creates an empty database and tells its URL, for a user who may do all in it and nothing outside.
     pub(crate) fn database(&self, name: &str) -> String {
-        let (create, url) = match self.kind {
-            Kind::Postgres => (postgres::create_database(name), postgres::url(self.port, name)),
-            Kind::MariaDb => (mariadb::create_database(name), mariadb::url(self.port, name)),
+        let statements = match self.kind {
+            Kind::Postgres => postgres::create_database(name),
+            Kind::MariaDb => mariadb::create_database(name),
         };
-        for statement in create {
+        for statement in statements {
             self.execute(statement);
         }
-        url
+        self.url(name)
+    }
+
+    fn url(&self, database: &str) -> String {
+        match self.kind {
+            Kind::Postgres => postgres::url(self.port, database),
+            Kind::MariaDb => mariadb::url(self.port, database),
+        }
     }
 
     /// The URL of the server's superuser.
@@ -142,17 +162,24 @@ impl Server {
     /// Executes one statement as the superuser, outside of a transaction.
     pub(crate) fn execute(&self, statement: impl Into<String>) {
         let statement = statement.into();
-        self.try_execute(statement.clone())
-            .unwrap_or_else(|error| panic!("{statement}: {error}\n{}", self.log()));
+        if let Err(error) = self.rows(statement.clone()) {
+            panic!("{statement}: {error}\n{}", self.log());
+        }
+    }
+
+    /// Waits until the query has a row.
+    fn wait_for(&self, query: &str) {
+        until(query, || self.rows(query.to_owned()).is_ok_and(|rows| rows > 0));
     }
 
     /// On a thread and runtime of its own, so that tests with and without a runtime can call it.
-    fn try_execute(&self, statement: String) -> Result<(), sqlx::Error> {
+    fn rows(&self, statement: String) -> Result<usize, sqlx::Error> {
         install_default_drivers();
         let work = async {
             let mut connection = AnyConnection::connect(&self.admin_url()).await?;
-            sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await?;
-            connection.close().await
+            let rows = sqlx::raw_sql(AssertSqlSafe(statement)).fetch_all(&mut connection).await?;
+            connection.close().await?;
+            Ok(rows.len())
         };
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -162,15 +189,19 @@ impl Server {
         thread::scope(|scope| scope.spawn(run).join().unwrap())
     }
 
-    /// Whether new transactions may write.
+    /// Whether new transactions may write, in connections that are open already too.
     pub(crate) fn set_read_only(&mut self, on: bool) {
-        let statements = match self.kind {
-            Kind::Postgres => postgres::set_read_only(on),
-            Kind::MariaDb => mariadb::set_read_only(on),
-        };
-        for statement in statements {
-            self.execute(statement);
+        match self.kind {
+            Kind::Postgres => self.set("default_transaction_read_only", if on { "on" } else { "off" }),
+            Kind::MariaDb => self.execute(mariadb::set_read_only(on)),
         }
+    }
+
+    /// Changes a setting of PostgreSQL. A connection that sees it was made after all older ones had been told.
+    fn set(&self, setting: &str, value: &str) {
+        self.execute(format!("alter system set {setting} = '{value}'"));
+        self.execute("select pg_reload_conf()");
+        self.wait_for(&format!("select 1 where current_setting('{setting}') = '{value}'"));
     }
 
     /// The server's main process.
@@ -216,11 +247,21 @@ impl Server {
         if self.process.is_some() {
             self.stop();
         }
-        self.process = Some(self.start.spawn().unwrap());
+        self.start(&[]);
+    }
+
+    /// `options` are for this start only.
+    fn start(&mut self, options: &[&str]) {
+        let mut command = match self.kind {
+            Kind::Postgres => postgres::start(self.account, &self.home, self.port, self.durable),
+            Kind::MariaDb => mariadb::start(self.account, &self.home, self.port, self.durable),
+        };
+        command.args(&self.options).args(options);
+        self.process = Some(self.at_home(&mut command).spawn().unwrap());
         until("the server's start", || {
             let process = self.process.as_mut().and_then(|process| process.try_wait().unwrap());
             assert!(process.is_none(), "the server ended when starting:\n{}", self.log());
-            self.try_execute("select 1".to_owned()).is_ok()
+            self.rows("select 1".to_owned()).is_ok()
         });
     }
 
@@ -244,19 +285,7 @@ impl Server {
     }
 
     fn processes(&self) -> Vec<Pid> {
-        let data = fs::metadata(self.home.join("data")).unwrap();
-        let works_there = |process: &Path| {
-            fs::metadata(process.join("cwd"))
-                .is_ok_and(|cwd| (cwd.dev(), cwd.ino()) == (data.dev(), data.ino()))
-        };
-        fs::read_dir("/proc")
-            .unwrap()
-            .filter_map(|entry| {
-                let process = entry.ok()?.path();
-                let pid = Pid::from_raw(process.file_name()?.to_str()?.parse().ok()?)?;
-                works_there(&process).then_some(pid)
-            })
-            .collect()
+        process::working_in(&self.home.join("data"))
     }
 }
 
@@ -271,38 +300,6 @@ impl Drop for Server {
     }
 }
 
-/// In a process group of its own, so that Ctrl-C at the tests does not end it.
-fn janitor(home: &Path) -> Child {
-    let script = r#"
-        read -r end_of_file
-        while :; do
-            left=
-            for process in /proc/[0-9]*; do
-                if [ "$process/cwd" -ef "$1/data" ]; then
-                    kill -KILL "${process#/proc/}"
-                    left=yes
-                fi
-            done
-            [ "$left" ] || break
-            sleep 0.01
-        done
-        # PostgreSQL's System V segment outlives it; the seventh line tells its key and id.
-        segment=$(sed -n '7s/.* //p' "$1/data/postmaster.pid")
-        [ -z "$segment" ] || ipcrm -m "$segment"
-        rm -rf "$1"
-    "#;
-    Command::new("sh")
-        .args(["-c", script, "janitor"])
-        .arg(home)
-        .current_dir("/")
-        .process_group(0)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
 /// A port below those that the kernel gives to clients (32768 and up): one of those could be taken while its server is
 /// down, even by the client that tries to reconnect to it. Never the same twice in this process.
 fn free_port() -> u16 {
@@ -311,14 +308,4 @@ fn free_port() -> u16 {
         .take(2_000)
         .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
         .expect("a free port")
-}
-
-/// Waits for a condition, and fails the test where it does not come.
-pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let clock = Clock::default();
-    let start = clock.now();
-    while !condition() {
-        assert!(clock.now().since(start) < DEADLINE, "waited in vain for {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
 }

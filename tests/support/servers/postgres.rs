@@ -50,10 +50,13 @@ pub(super) fn create_database(name: &str) -> Vec<String> {
     vec![format!(r#"create database "{name}" owner permitq"#)]
 }
 
-/// New transactions see it, in open connections too.
-pub(super) fn set_read_only(on: bool) -> Vec<String> {
-    vec![
-        format!("alter system set default_transaction_read_only = {on}"),
-        "select pg_reload_conf()".to_owned(),
-    ]
+/// A copy of the running server at `port`, which will follow it under the name `standby`.
+pub(super) fn copy(account: Account, home: &Path, port: u16) -> Command {
+    let mut command = account.command("pg_basebackup");
+    command
+        .arg(format!("--dbname=host=127.0.0.1 port={port} user=postgres application_name=standby"))
+        .args(["--write-recovery-conf", "--wal-method=stream", "--create-slot", "--slot=standby"])
+        .args(["--checkpoint=fast", "--no-sync", "--pgdata"])
+        .arg(home.join("data"));
+    command
 }
