@@ -1,3 +1,7 @@
 //! One binary for all tests: see `README.md` beside this file for what is where.
 
 mod quick2;
+#[cfg(test)]
+mod servers;
+#[cfg(test)]
+mod support;
