@@ -46,9 +46,6 @@ pub use problem::{Problem, Problems};
 pub use secret::{MASK, Secret};
 pub use url::{DatabaseUrl, Endpoint};
 
-/// No statement of ours waits longer for its answer.
-pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Everything that can be configured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
@@ -79,6 +76,8 @@ pub struct Config {
 pub struct Database {
     /// Tried in order: the first writable one. Never empty once loaded.
     pub url: Vec<DatabaseUrl>,
+    /// No operation on the database takes longer.
+    pub statement_timeout: Duration,
 }
 
 /// One process of the fleet.
@@ -119,7 +118,7 @@ impl Role {
 /// How long silence is taken for life.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lease {
-    /// At least four beats, and at least [`STATEMENT_TIMEOUT`].
+    /// At least four beats, and at least `database.statement_timeout`.
     pub duration: Duration,
     /// Between two beats.
     pub heartbeat: Duration,
@@ -274,7 +273,7 @@ impl Downstream {
 
 impl Default for Database {
     fn default() -> Self {
-        Self { url: vec![DatabaseUrl::local()] }
+        Self { url: vec![DatabaseUrl::local()], statement_timeout: Duration::from_secs(10) }
     }
 }
 

@@ -37,7 +37,11 @@ pub(super) fn read(layers: Map<String, Value>, env: &BTreeMap<String, String>) -
 }
 
 fn database(mut section: Section, found: &mut Findings) -> Database {
-    let read = Database { url: section.databases(found, "url", Database::default().url) };
+    let default = Database::default();
+    let read = Database {
+        url: section.databases(found, "url", default.url),
+        statement_timeout: section.value(found, "statement_timeout", default.statement_timeout),
+    };
     section.end(found);
     read
 }

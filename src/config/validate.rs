@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::section::DEFAULT;
-use super::{Config, Downstream, HumanDuration, Problem, STATEMENT_TIMEOUT};
+use super::{Config, Downstream, HumanDuration, Problem};
 use crate::model::KIND_MAX;
 
 /// The databases keep instants in finer steps, but nothing here is meant to happen more often than this.
@@ -98,9 +98,11 @@ impl Check<'_> {
 
     fn lease(&mut self) {
         let lease = &self.config.lease;
+        let statement_timeout = self.config.database.statement_timeout;
+        self.positive("database.statement_timeout", statement_timeout, "10s");
         self.positive("lease.heartbeat", lease.heartbeat, "15s");
         self.positive("lease.reclaim", lease.reclaim, "15s");
-        let floor = (lease.heartbeat * BEATS).max(STATEMENT_TIMEOUT);
+        let floor = (lease.heartbeat * BEATS).max(statement_timeout);
         let remedy = format!("lease.duration = {:?} would do", human(floor));
         if lease.duration < lease.heartbeat * BEATS {
             self.fault(
@@ -112,13 +114,13 @@ impl Check<'_> {
                 ),
                 remedy,
             );
-        } else if lease.duration < STATEMENT_TIMEOUT {
+        } else if lease.duration < statement_timeout {
             self.fault(
-                &["lease.duration"],
+                &["lease.duration", "database.statement_timeout"],
                 format!(
                     "a lease of {} is shorter than the statement timeout of {}: one slow statement would lose it",
                     human(lease.duration),
-                    human(STATEMENT_TIMEOUT)
+                    human(statement_timeout)
                 ),
                 remedy,
             );
