@@ -1,0 +1,112 @@
+//! The command line: one file per command.
+//!
+//! A command takes its arguments apart, asks or tells the [`Store`](crate::store::Store), and prints. It decides nothing
+//! that another client of the database would have to decide as well. Data goes to standard output, everything else to
+//! standard error; both through `out::Out`. What a command cannot do it returns as a `fail::Failure`, which knows
+//! its exit code.
+//!
+//! | in the way of every command | file |
+//! |---|---|
+//! | which database, opened or created | `place` |
+//! | tables, JSON, messages, colour | `out` |
+//! | instants, ages, durations | `when`, `span` |
+//! | exit codes | `fail` |
+
+mod completions;
+mod fail;
+mod migrate;
+mod out;
+mod place;
+mod stub;
+mod when;
+mod who;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use fail::Failure;
+use out::Out;
+
+/// A task queue in your own SQL database with an exact, fleet-wide cap on calls in flight.
+#[derive(Debug, Parser)]
+#[command(name = "permitq", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command takes.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Everywhere")]
+struct Global {
+    /// Configuration file.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Database; else `PERMITQ_DATABASE_URL`, then `DATABASE_URL`, then `sqlite://permitq.db`.
+    #[arg(long, global = true, value_name = "URL")]
+    database: Option<String>,
+    /// Print JSON instead of text.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+// `demo`, `run` and `fleet` belong at the head of this list, and of the one in `Command::run`.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Create or upgrade the schema
+    Migrate,
+    /// Run a stub downstream for trying things
+    Stub(stub::Options),
+    /// Print the completion script of a shell
+    Completions(completions::Options),
+}
+
+impl Command {
+    async fn run(self, global: &Global, out: &Out) -> Result<(), Failure> {
+        match self {
+            Self::Migrate => migrate::run(global, out).await,
+            Self::Stub(options) => stub::run(&options),
+            Self::Completions(options) => completions::run(&options, out),
+        }
+    }
+}
+
+/// Runs the command that the process was started with, and answers its exit code.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output with code 0, anything else to standard error with code 2.
+            let code = if error.print().is_ok() { error.exit_code() } else { 1 };
+            return ExitCode::from(u8::try_from(code).unwrap_or(2));
+        }
+    };
+    let out = Out::new(cli.global.json);
+    let done = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(cli.command.run(&cli.global, &out)),
+        Err(error) => Err(Failure::Failed(format!("cannot start: {error}"))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(words) = failure.words() {
+                out.error(words);
+            }
+            failure.code()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_sound() {
+        super::Cli::command().debug_assert();
+    }
+}
