@@ -12,11 +12,14 @@
 //! | instants, ages, durations | `when`, `span` |
 //! | exit codes | `fail` |
 
+mod audit;
 mod completions;
 mod fail;
 mod migrate;
 mod out;
+mod permits;
 mod place;
+mod shape;
 mod stub;
 mod when;
 mod who;
@@ -59,6 +62,10 @@ struct Global {
 enum Command {
     /// Create or upgrade the schema
     Migrate,
+    /// Show who holds the permits, or change how many there are
+    Permits(permits::Options),
+    /// Check the counters and compute the peak from the log
+    Audit(audit::Options),
     /// Run a stub downstream for trying things
     Stub(stub::Options),
     /// Print the completion script of a shell
@@ -69,6 +76,8 @@ impl Command {
     async fn run(self, global: &Global, out: &Out) -> Result<(), Failure> {
         match self {
             Self::Migrate => migrate::run(global, out).await,
+            Self::Permits(options) => permits::run(options, global, out).await,
+            Self::Audit(options) => audit::run(&options, global, out).await,
             Self::Stub(options) => stub::run(&options),
             Self::Completions(options) => completions::run(&options, out),
         }
