@@ -13,13 +13,18 @@
 //! | exit codes | `fail` |
 
 mod audit;
+mod batch;
 mod completions;
+mod enqueue;
 mod fail;
 mod migrate;
 mod out;
+mod payload;
 mod permits;
 mod place;
+mod progress;
 mod shape;
+mod span;
 mod stub;
 mod when;
 mod who;
@@ -62,6 +67,8 @@ struct Global {
 enum Command {
     /// Create or upgrade the schema
     Migrate,
+    /// Enqueue one task, or a file of them
+    Enqueue(enqueue::Options),
     /// Show who holds the permits, or change how many there are
     Permits(permits::Options),
     /// Check the counters and compute the peak from the log
@@ -76,6 +83,7 @@ impl Command {
     async fn run(self, global: &Global, out: &Out) -> Result<(), Failure> {
         match self {
             Self::Migrate => migrate::run(global, out).await,
+            Self::Enqueue(options) => enqueue::run(options, global, out).await,
             Self::Permits(options) => permits::run(options, global, out).await,
             Self::Audit(options) => audit::run(&options, global, out).await,
             Self::Stub(options) => stub::run(&options),
