@@ -17,6 +17,7 @@ mod batch;
 mod completions;
 mod enqueue;
 mod fail;
+mod history;
 mod migrate;
 mod out;
 mod payload;
@@ -24,10 +25,14 @@ mod permits;
 mod place;
 mod progress;
 mod shape;
+mod show;
 mod span;
 mod stub;
+mod task;
+mod tasks;
 mod when;
 mod who;
+mod why;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,6 +74,11 @@ enum Command {
     Migrate,
     /// Enqueue one task, or a file of them
     Enqueue(enqueue::Options),
+    /// List tasks, newest first
+    Tasks(tasks::Options),
+    /// Show, retry or cancel one task
+    #[command(subcommand)]
+    Task(task::Command),
     /// Show who holds the permits, or change how many there are
     Permits(permits::Options),
     /// Check the counters and compute the peak from the log
@@ -84,6 +94,8 @@ impl Command {
         match self {
             Self::Migrate => migrate::run(global, out).await,
             Self::Enqueue(options) => enqueue::run(options, global, out).await,
+            Self::Tasks(options) => tasks::run(options, global, out).await,
+            Self::Task(command) => task::run(command, global, out).await,
             Self::Permits(options) => permits::run(options, global, out).await,
             Self::Audit(options) => audit::run(&options, global, out).await,
             Self::Stub(options) => stub::run(&options),
