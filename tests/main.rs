@@ -1,5 +1,6 @@
 //! One binary for all tests: see `README.md` beside this file for what is where.
 
+mod cli;
 mod quick2;
 #[cfg(test)]
 mod servers;

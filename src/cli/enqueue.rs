@@ -12,7 +12,7 @@ use super::out::Out;
 use super::{Global, batch, payload, permits, place, when};
 use crate::config::HumanDuration;
 use crate::model::{NewTask, OnAbandon, Refused, RunAt};
-use crate::store::Enqueued;
+use crate::store::{Enqueued, Error};
 
 #[derive(Args, Debug)]
 pub(super) struct Options {
@@ -106,7 +106,6 @@ pub(super) async fn run(options: Options, global: &Global, out: &Out) -> Result<
 
 async fn one(task: &NewTask, global: &Global, out: &Out) -> Result<(), Failure> {
     let mut store = place::open_or_create(global).await?;
-    permits::known(&mut store, task.semaphore.as_deref().unwrap_or("default")).await?;
     let enqueued = match store.enqueue(std::slice::from_ref(task)).await {
         Ok(enqueued) => enqueued,
         Err(error) if error.is_unknown() => {
@@ -116,7 +115,13 @@ async fn one(task: &NewTask, global: &Global, out: &Out) -> Result<(), Failure> 
             };
             return Err(Failure::Failed(format!("{error}; the task may be enqueued or not; {next}")));
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => {
+            // The database's own words for an unknown semaphore do not list those there are.
+            if matches!(error, Error::Refused { .. }) {
+                permits::known(&mut store, task.semaphore.as_deref().unwrap_or("default")).await?;
+            }
+            return Err(error.into());
+        }
     };
     let Some(&Enqueued { id, created }) = enqueued.first() else {
         return Err(Failure::Failed("the database took no task".to_owned()));

@@ -62,7 +62,8 @@ pub(super) fn table<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
-    let rows: Vec<_> = rows.into_iter().collect();
+    // One line stays one line, whatever a hand at the table has put into a name.
+    let rows: Vec<_> = rows.into_iter().map(|row| row.map(|cell| cell.replace(['\n', '\t'], " "))).collect();
     let text = columns(Some(header), &rows);
     match text.split_once('\n') {
         Some((header, rows)) => format!("{BOLD}{header}{BOLD:#}\n{rows}"),

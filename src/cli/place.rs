@@ -6,19 +6,26 @@
 use super::Global;
 use super::fail::Failure;
 use crate::config::Config;
-use crate::store::{Database, Dialect, Migrated, Store};
+use crate::store::{Database, Dialect, Error, Migrated, Store};
 
 /// The database of this configuration.
-pub(super) fn database(config: &Config) -> Result<Database, Failure> {
+fn database(config: &Config) -> Result<Database, Failure> {
     let url = config.database.url.first().ok_or_else(|| Failure::Usage("no database is named".to_owned()))?;
     Ok(Database::new(url.expose())?.limit(config.database.statement_timeout))
 }
 
-/// The database for a consumer: as [`open_or_create`].
+/// The database for a consumer or an enqueuer: an `SQLite` file is created and upgraded where needed.
 pub(super) async fn prepared(config: &Config) -> Result<Database, Failure> {
     let database = database(config)?;
-    if database.dialect() == Dialect::Sqlite {
-        migrated(database.clone()).await?;
+    if database.dialect() != Dialect::Sqlite {
+        database.store().schema().await?;
+        return Ok(database);
+    }
+    let database = database.create();
+    // Looking first: a migration that has nothing to do would still wait for the write lock.
+    match database.store().schema().await {
+        Err(Error::Schema(_)) => drop(migrated(&database).await?),
+        known => drop(known?),
     }
     Ok(database)
 }
@@ -30,22 +37,18 @@ pub(super) async fn open(global: &Global) -> Result<Store, Failure> {
     Ok(store)
 }
 
-/// The database for `enqueue`: an `SQLite` file is created and upgraded where needed.
+/// The database for `enqueue`.
 pub(super) async fn open_or_create(global: &Global) -> Result<Store, Failure> {
-    let database = database(&global.config(Vec::new())?)?;
-    match database.dialect() {
-        Dialect::Sqlite => Ok(migrated(database).await?.0),
-        Dialect::Postgres | Dialect::Mysql => open(global).await,
-    }
+    Ok(prepared(&global.config(Vec::new())?).await?.store())
 }
 
 /// The database for `migrate`.
 pub(super) async fn migrate(global: &Global) -> Result<(Store, Migrated), Failure> {
-    migrated(database(&global.config(Vec::new())?)?).await
+    migrated(&database(&global.config(Vec::new())?)?.create()).await
 }
 
-async fn migrated(database: Database) -> Result<(Store, Migrated), Failure> {
-    let mut store = database.create().store();
+async fn migrated(database: &Database) -> Result<(Store, Migrated), Failure> {
+    let mut store = database.store();
     let migrated = store.migrate().await?;
     // A schema from a newer binary needs no migration, but may not admit this one.
     store.schema().await?;
