@@ -1,3 +1,11 @@
-//! One binary for all tests: see `README.md` beside this file for what is where.
+//! One binary for all tests. `support` is what they stand on, `conformance` the contract that every database keeps,
+//! `race` what happens when several do it at once or one dies halfway.
 
-mod quick;
+#[cfg(test)]
+#[macro_use]
+mod support;
+
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod race;

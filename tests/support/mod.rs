@@ -1,0 +1,10 @@
+//! What tests stand on. Knows nothing of the tests that use it.
+
+#[macro_use]
+mod contract;
+mod consumer;
+mod db;
+mod dialect;
+
+pub(crate) use consumer::{Consumer, ended, policy};
+pub(crate) use db::{Db, LEASE, ids, registration};
