@@ -7,5 +7,8 @@ mod support;
 
 #[cfg(test)]
 mod conformance;
+mod quick2;
 #[cfg(test)]
 mod race;
+#[cfg(test)]
+mod servers;

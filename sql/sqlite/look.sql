@@ -15,3 +15,4 @@ SELECT s.name, s.max_permits, s.in_use, r.kind,
   FROM permitq_semaphore s
   LEFT JOIN ready r ON r.semaphore = s.name AND r.kind IS NOT NULL
  WHERE s.name IN (SELECT value FROM json_each($2))
+ ORDER BY s.name

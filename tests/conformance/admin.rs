@@ -163,7 +163,7 @@ async fn lists_filter_and_page(db: Db) {
         assert!(got.is_sorted_by(|a, b| a.id > b.id) && got.iter().all(|task| task.payload.is_none()));
     }
     assert_eq!(store.tasks(&open(), 4).await.unwrap().len(), 4);
-    let mut states = store.states().await.unwrap();
+    let mut states = store.states(None).await.unwrap();
     states.sort_by_key(|(_, count)| *count);
     assert_eq!(states, [(State::Running, 2), (State::Pending, 4)]);
 }

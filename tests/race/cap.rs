@@ -72,7 +72,7 @@ async fn fleet(db: &Db, tasks: usize) -> Arc<Downstream> {
     .await
     .expect("the fleet gets through");
     assert_eq!(downstream.calls.load(Ordering::SeqCst), i64::try_from(tasks).unwrap(), "each once");
-    assert_eq!(db.store().states().await.unwrap(), [(State::Succeeded, i64::try_from(tasks).unwrap())]);
+    assert_eq!(db.store().states(None).await.unwrap(), [(State::Succeeded, i64::try_from(tasks).unwrap())]);
     db.holds(0).await;
     downstream
 }

@@ -83,7 +83,7 @@ async fn a_store_survives_its_dropped_futures(db: Db) {
             let got = a.exchange(&ends, 4).await;
             assert!(got.recorded.iter().all(|recorded| *recorded == Recorded::Done));
             ends = got.claims.into_iter().map(|claim| ended(claim, &Outcome::succeeded(None))).collect();
-            let states = db.store().states().await.unwrap();
+            let states = db.store().states(None).await.unwrap();
             if states.iter().all(|(state, _)| *state == State::Succeeded) {
                 break;
             }
