@@ -2,24 +2,32 @@
 //! an answer is visible to its owner.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use permitq::model::{Attempt, Claim, Ended, NewTask, Outcome, Retry, State, settle};
 use permitq::store::{Enqueued, Orphan, Recorded};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::support::{Db, ended};
 
 contract![a_store_survives_its_dropped_futures,];
 
-/// Moments of up to twice what an operation with its new connection takes on this machine, short ones more often.
-async fn usual(db: &Db) -> impl Fn() -> Duration {
-    let started = Instant::now();
-    for n in 0..8 {
-        db.enqueue_one(NewTask::new("call", "{}").key(format!("measure-{n}"))).await;
-    }
-    let most = started.elapsed() / 4;
-    move || most.mul_f64(fastrand::f64().powi(3))
+/// Drops the future at its `n`-th wait for the database: asked, and not answered yet. `None` where that came before
+/// its end.
+async fn up_to<T>(mut n: usize, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(answer) => Poll::Ready(Some(answer)),
+        Poll::Pending if n == 0 => Poll::Ready(None),
+        Poll::Pending => {
+            n -= 1;
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 /// A claim whose answer never arrived goes back.
@@ -35,7 +43,6 @@ fn hand_back(orphan: Orphan) -> Ended {
 }
 
 async fn a_store_survives_its_dropped_futures(db: Db) {
-    let soon = usual(&db).await;
     let mut a = db.consumer("a").await;
     let mut answered: HashMap<String, i64> = HashMap::new();
     let mut running: Vec<Claim> = Vec::new();
@@ -46,9 +53,9 @@ async fn a_store_survives_its_dropped_futures(db: Db) {
             let batch: Vec<_> =
                 (0..2).map(|n| NewTask::new("call", "{}").key(format!("key-{}", keys + n))).collect();
             // A key makes it safe to repeat: the next round sends the same again.
-            match timeout(soon(), a.store.enqueue(&batch)).await {
-                Err(_) => dropped += 1,
-                Ok(answers) => {
+            match up_to(fastrand::usize(0..16), a.store.enqueue(&batch)).await {
+                None => dropped += 1,
+                Some(answers) => {
                     keys += 2;
                     for (task, Enqueued { id, .. }) in batch.iter().zip(answers.unwrap()) {
                         answered.insert(task.biz_key.clone().unwrap(), id);
@@ -57,9 +64,9 @@ async fn a_store_survives_its_dropped_futures(db: Db) {
             }
         } else {
             ends.extend(running.drain(..).map(|claim| ended(claim, &Outcome::succeeded(None))));
-            match timeout(soon(), a.try_exchange(&ends, 2)).await {
-                Err(_) => dropped += 1,
-                Ok(got) => {
+            match up_to(fastrand::usize(0..24), a.try_exchange(&ends, 2)).await {
+                None => dropped += 1,
+                Some(got) => {
                     let got = got.unwrap();
                     // Sent again after a lost answer or not: it is recorded, and it was never lost.
                     assert!(got.recorded.iter().all(|recorded| *recorded == Recorded::Done));
