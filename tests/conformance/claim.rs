@@ -1,5 +1,6 @@
 //! A claim: permit first, then task, in one transaction.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -53,7 +54,7 @@ async fn the_order_is_priority_then_run_at_then_id_over_all_kinds(db: Db) {
         ("a", 0, 11),
         ("b", -1, 1),
     ];
-    // Ids ascend within equals; the rest is enqueued back to front.
+    // Ids ascend within equals, and descend everywhere else.
     let mut tasks: Vec<_> = order
         .iter()
         .map(|(kind, priority, run_at)| NewTask {
@@ -62,7 +63,10 @@ async fn the_order_is_priority_then_run_at_then_id_over_all_kinds(db: Db) {
             ..NewTask::new(*kind, "{}")
         })
         .collect();
-    tasks.sort_by_key(|task| task.priority);
+    tasks.sort_by_key(|task| {
+        let RunAt::At(at) = task.run_at else { unreachable!() };
+        (task.priority, Reverse(at))
+    });
     db.store().enqueue(&tasks).await.unwrap();
 
     db.set_max(1).await;

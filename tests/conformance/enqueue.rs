@@ -84,7 +84,7 @@ async fn a_future_task_is_scheduled_and_promoted_oldest_first(db: Db) {
     let later =
         |hours| NewTask { run_at: RunAt::In(Duration::from_hours(hours)), ..NewTask::new("call", "{}") };
     let past = NewTask { run_at: RunAt::At(Timestamp::UNIX_EPOCH), ..NewTask::new("call", "{}") };
-    let ids = crate::support::ids(&store.enqueue(&[later(3), later(1), later(2), past]).await.unwrap());
+    let ids = crate::support::ids(&store.enqueue(&[later(3), later(2), later(1), past]).await.unwrap());
     let mut states = Vec::new();
     for id in &ids {
         states.push(db.task(*id).await.state);
@@ -93,7 +93,7 @@ async fn a_future_task_is_scheduled_and_promoted_oldest_first(db: Db) {
     assert_eq!(db.task(ids[3]).await.run_at, Timestamp::UNIX_EPOCH);
     assert_eq!(store.promote(10).await.unwrap(), 0);
     db.age("permitq_task", "run_at", Duration::from_mins(150), "state = 'scheduled'").await;
-    for promoted in [ids[1], ids[2]] {
+    for promoted in [ids[2], ids[1]] {
         assert_eq!(db.task(promoted).await.state, State::Scheduled);
         assert_eq!(store.promote(1).await.unwrap(), 1);
         assert_eq!(db.task(promoted).await.state, State::Pending);
