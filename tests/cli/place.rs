@@ -56,7 +56,9 @@ fn the_command_line_beats_the_environment_and_that_the_default() {
 #[test]
 fn a_bad_url_names_its_origin_and_hides_its_password() {
     let bench = Bench::new();
-    bench.run(&["tasks", "--database", "permitq.db"]).fails(2, &["command line: database.url", "sqlite://permitq.db would do"]);
+    bench
+        .run(&["tasks", "--database", "permitq.db"])
+        .fails(2, &["command line: database.url", "sqlite://permitq.db would do"]);
     let output = bench.command(&["tasks"]).env("DATABASE_URL", "oracle://me:hush@host/x").output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));

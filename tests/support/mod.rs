@@ -1,11 +1,20 @@
 //! What tests stand on. Knows nothing of the tests that use it.
 
+#[macro_use]
+mod contract;
+mod consumer;
+mod db;
+mod dialect;
+pub(crate) mod servers;
+pub(crate) mod site;
+
 use std::thread;
 use std::time::Duration;
 
 use permitq::clock::Clock;
 
-pub(crate) mod servers;
+pub(crate) use consumer::{Consumer, ended, policy};
+pub(crate) use db::{Db, LEASE, ids, registration};
 
 /// Much longer than anything here takes, on a busy machine too.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);

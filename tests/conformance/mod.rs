@@ -1,0 +1,14 @@
+//! The contract of the store: what every database keeps, one case per promise.
+
+mod admin;
+mod claim;
+mod cooling;
+mod enqueue;
+mod finish;
+mod lease;
+mod look;
+mod model;
+mod reclaim;
+mod repair;
+mod schema;
+mod tuning;

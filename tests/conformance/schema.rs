@@ -1,0 +1,59 @@
+//! The schema: created and upgraded by anyone, at any time, at once; refused where this binary cannot run on it.
+
+use futures_util::future::join_all;
+use permitq::store::{Error, Migrated, SCHEMA_VERSION};
+
+use crate::support::Db;
+
+contract![
+    empty:
+    without_a_schema_the_command_that_helps_is_named,
+    many_migrate_at_once_and_one_does_it,
+    a_newer_schema_runs_if_it_admits_us,
+    a_new_installation_has_one_row_to_tune,
+];
+
+async fn without_a_schema_the_command_that_helps_is_named(db: Db) {
+    let error = db.store().schema().await.unwrap_err();
+    assert!(matches!(error, Error::Schema(_)));
+    assert!(error.to_string().contains("permitq migrate"), "{error}");
+}
+
+async fn many_migrate_at_once_and_one_does_it(db: Db) {
+    let mut stores: Vec<_> = (0..8).map(|_| db.store()).collect();
+    let done = join_all(stores.iter_mut().map(permitq::store::Store::migrate)).await;
+    let done: Vec<Migrated> = done.into_iter().map(Result::unwrap).collect();
+    let first = Migrated { from: 0, to: SCHEMA_VERSION };
+    assert_eq!(done.iter().filter(|migrated| **migrated == first).count(), 1);
+    assert!(done.iter().all(|migrated| migrated.to == SCHEMA_VERSION), "{done:?}");
+    let schema = db.store().schema().await.unwrap();
+    assert_eq!((schema.version, schema.min_binary), (SCHEMA_VERSION, 1));
+    assert_eq!(db.int("SELECT count(*) FROM permitq_schema").await, 1);
+    assert!(schema.installation.len() >= 32, "{schema:?}");
+}
+
+async fn a_newer_schema_runs_if_it_admits_us(db: Db) {
+    let db = db.migrated().await;
+    // (version, min_binary, runs)
+    let newer = SCHEMA_VERSION + 3;
+    for (version, min_binary, runs) in
+        [(newer, SCHEMA_VERSION, true), (newer, newer, false), (SCHEMA_VERSION - 1, 0, false)]
+    {
+        db.sql(&format!("UPDATE permitq_schema SET version = {version}, min_binary = {min_binary}")).await;
+        let schema = db.store().schema().await;
+        assert_eq!(schema.is_ok(), runs, "{version} {min_binary}: {schema:?}");
+        if version == newer {
+            let done = db.store().migrate().await.unwrap();
+            assert_eq!(done, Migrated { from: newer, to: newer }, "never backwards");
+        }
+    }
+    let error = db.store().schema().await.unwrap_err().to_string();
+    assert!(error.contains("permitq migrate"), "{error}");
+}
+
+async fn a_new_installation_has_one_row_to_tune(db: Db) {
+    let db = db.migrated().await;
+    assert_eq!(db.sql("UPDATE permitq_semaphore SET max_permits = 6").await, 1);
+    db.store().migrate().await.unwrap();
+    assert_eq!(db.int("SELECT max_permits FROM permitq_semaphore WHERE name = 'default'").await, 6);
+}

@@ -1,0 +1,18 @@
+//! The contract suite's one macro.
+
+/// Makes each named `async fn(Db)` a test per database: `claim::sqlite::fewer_tasks_than_permits`. A case that is
+/// missing from the list is dead code, and so a compile error in CI. `empty:` starts without a schema.
+macro_rules! contract {
+    (empty: $($name:ident,)*) => { contract!(@ (no schema) $($name,)*); };
+    ($($name:ident,)*) => { contract!(@ (migrated) $($name,)*); };
+    (@ $schema:tt $($name:ident,)*) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(contract!(@open $schema sqlite)).await;
+            })*
+        }
+    };
+    (@open (no schema) $database:ident) => { crate::support::Db::$database().await };
+    (@open (migrated) $database:ident) => { crate::support::Db::$database().await.migrated().await };
+}
