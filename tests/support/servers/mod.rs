@@ -121,6 +121,8 @@ impl Server {
 
     fn at_home<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let log = File::options().create(true).append(true).open(self.home.join("log")).unwrap();
+        // A MariaDB that starts removes the temporary tables it finds, those of a neighbour in /tmp too.
+        command.env("TMPDIR", &self.home);
         command.current_dir(self.home.join("data")).process_group(0).stdin(Stdio::null());
         command.stdout(log.try_clone().unwrap()).stderr(log)
     }
