@@ -270,6 +270,7 @@ impl Server {
     /// Stops time for the server: the kernel still accepts and acknowledges for it, and nothing answers.
     pub(crate) fn freeze(&mut self) {
         self.signal(Signal::STOP);
+        until("the freeze", || self.processes().into_iter().all(process::is_stopped));
     }
 
     /// Ends [`Server::freeze`].
