@@ -9,7 +9,8 @@
 //!
 //! The roster is written by the consumer loop alone, at each of its turns; the heart reads it. A beat is compared with
 //! the roster *as it stood when the beat was sent*, so the pulse carries that roster back. The heart beats only while the
-//! loop's last turn is less than a lease ago: otherwise it would keep a dead process's claims alive.
+//! loop's last turn is less than a lease ago: otherwise it would keep a dead process's claims alive. Where the loop does not
+//! turn for a whole lease although the heart kept waking, the process is stuck and had better end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,6 +73,8 @@ impl Heart {
         let mut store = self.database.store();
         // Registration was the first beat.
         let mut pause = self.every;
+        let mut last_turned = self.roster.borrow().turned;
+        let mut unturned = Duration::ZERO;
         loop {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -82,9 +85,15 @@ impl Heart {
             }
             let roster = self.roster.borrow().clone();
             let sent = self.clock.now();
+            unturned = if roster.turned == last_turned { unturned + pause } else { Duration::ZERO };
+            last_turned = roster.turned;
             if sent.since(roster.turned) > self.lease {
-                Event::Stuck { what: "consumer loop" }.emit();
-                (self.on_stuck)();
+                // After a freeze of the whole process the loop is as late as we are: it is stuck only if we kept waking.
+                if unturned > self.lease {
+                    Event::Stuck { what: "consumer loop" }.emit();
+                    (self.on_stuck)();
+                    unturned = Duration::ZERO;
+                }
                 pause = self.every;
                 continue;
             }

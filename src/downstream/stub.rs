@@ -80,7 +80,7 @@ pub struct StubOptions {
 impl Default for StubOptions {
     fn default() -> Self {
         Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 9000)),
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             limit: None,
             default_ms: 1000,
             stop_on_disconnect: false,

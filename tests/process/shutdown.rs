@@ -52,8 +52,9 @@ async fn when_the_grace_is_over_the_rest_is_handed_back(db: Db) {
 
 async fn a_second_signal_skips_the_wait(db: Db) {
     let site = Site::new(db, 1).await;
-    let task = site.enqueue(1, LONG).await[0];
-    let mut member = site.consumer("c");
+    let task = site.enqueue(1, Duration::from_mins(2)).await[0];
+    let patient = [("PERMITQ_SHUTDOWN__GRACE", "5m"), ("PERMITQ_DOWNSTREAM__DEFAULT__CALL_TIMEOUT", "5m")];
+    let mut member = site.start_with(&["run"], &patient);
     site.in_flight(1).await;
     member.terminate();
     until("draining", async || {

@@ -65,7 +65,14 @@ impl Site {
 
     /// Any command that goes on running.
     pub(crate) fn start(&self, args: &[&str]) -> Member {
-        Member(self.permitq(args).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().unwrap())
+        self.start_with(args, &[])
+    }
+
+    /// With other settings than this place's.
+    pub(crate) fn start_with(&self, args: &[&str], settings: &[(&str, &str)]) -> Member {
+        let mut command = self.permitq(args);
+        command.envs(settings.iter().copied()).stdout(Stdio::null()).stderr(Stdio::inherit());
+        Member(command.spawn().unwrap())
     }
 
     /// `n` tasks whose calls take so long.
@@ -117,6 +124,10 @@ pub(crate) async fn until(what: &str, condition: impl AsyncFn() -> bool) {
 pub(crate) struct Member(Child);
 
 impl Member {
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
     /// kill -9
     pub(crate) fn kill(mut self) {
         self.0.kill().unwrap();
