@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::record::permits;
-use super::rows::{Read, micros};
+use super::rows::{Read, micros, storable};
 use super::unit::{Tx, Unit};
 use super::upkeep::free_coolings;
 use super::{Result, Store};
@@ -184,25 +184,29 @@ impl Unit for Late<'_> {
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<bool> {
         let Attempt { task, claim_no } = self.attempt;
+        // The cooling first, then the attempt: in the order of the reclaimer, which ends coolings too.
+        let coolings = if self.clear {
+            sqlx::query(tx.sql.own_cooling)
+                .bind(task)
+                .bind(claim_no)
+                .bind(self.consumer)
+                .fetch_all(&mut *tx.conn)
+                .await?
+        } else {
+            Vec::new()
+        };
+        let answer = storable(self.answer);
         let kept = sqlx::query(tx.sql.late)
             .bind(self.status.map(i64::from))
-            .bind(self.answer)
+            .bind(&*answer)
             .bind(task)
             .bind(claim_no)
             .bind(self.consumer)
             .execute(&mut *tx.conn)
             .await?;
-        if self.clear {
-            let coolings = sqlx::query(tx.sql.own_cooling)
-                .bind(task)
-                .bind(claim_no)
-                .bind(self.consumer)
-                .fetch_all(&mut *tx.conn)
-                .await?;
-            if let Some(row) = coolings.first() {
-                let freed = free_coolings(tx, &coolings).await?;
-                permits(tx, &row.text("semaphore")?, -freed).await?;
-            }
+        if let Some(row) = coolings.first() {
+            let freed = free_coolings(tx, &coolings).await?;
+            permits(tx, &row.text("semaphore")?, -freed).await?;
         }
         Ok(kept.rows_affected() == 1)
     }

@@ -187,7 +187,8 @@ impl Exchange<'_> {
             return Ok((Vec::new(), Vec::new()));
         }
         let list = |ended: &[&Ended]| {
-            let attempts: Vec<_> = ended.iter().map(|ended| ended.attempt).collect();
+            let mut attempts: Vec<_> = ended.iter().map(|ended| ended.attempt).collect();
+            attempts.sort_unstable_by_key(|attempt| attempt.task); // the one lock order
             json!(attempts.iter().map(|a| json!({"id": a.task, "claim_no": a.claim_no})).collect::<Vec<_>>())
                 .to_string()
         };

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::rows::micros;
+use super::rows::{micros, storable};
 use super::unit::Tx;
 use crate::model::{Ended, RunAt};
 
@@ -59,7 +59,7 @@ fn encode(ended: &Ended) -> serde_json::Value {
         "attempts": settlement.attempts,
         "delay": delay,
         "after_cooling": after_cooling,
-        "result": settlement.result,
-        "error": settlement.error,
+        "result": settlement.result.as_deref().map(storable),
+        "error": settlement.error.as_deref().map(storable),
     })
 }
