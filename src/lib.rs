@@ -2,8 +2,15 @@
 //! calls are in flight.
 
 pub mod clock;
+#[cfg(feature = "cli")]
+pub mod config;
+pub mod consumer;
 pub mod downstream;
+pub mod event;
 pub mod model;
+pub mod shutdown;
 pub mod store;
+pub mod upkeep;
+mod wake;
 
 pub use model::NewTask;

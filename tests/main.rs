@@ -1,3 +1,8 @@
 //! One binary for all tests: see `README.md` beside this file for what is where.
 
 mod quick;
+mod quick2;
+#[cfg(test)]
+mod servers;
+#[cfg(test)]
+mod support;

@@ -148,7 +148,7 @@ async fn run(url: &str) -> Vec<String> {
         a.push("tasks", s.tasks(&filter, 10).await.unwrap());
     }
     a.push("states", {
-        let mut states = s.states().await.unwrap();
+        let mut states = s.states(None).await.unwrap();
         states.sort_by_key(|(state, _)| state.as_str());
         states
     });

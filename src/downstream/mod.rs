@@ -3,6 +3,15 @@
 //! The consumer calls this folder, once per attempt, inside the attempt's own limit. A handler knows nothing of
 //! permits, leases or the database, and must never hide a second request behind one call.
 
+mod classify;
+mod http;
+#[cfg(feature = "cli")]
+pub mod stub;
+mod text;
+
+pub use classify::{MAX_RESULT_BYTES, Rules, Seen, UNCLEAR_STATUSES, classify, retry_after};
+pub use http::{BadHttp, Http, HttpOptions};
+
 use async_trait::async_trait;
 
 use crate::model::{Attempt, Outcome};

@@ -159,9 +159,9 @@ impl Store {
         self.run(&List { filter, limit }).await
     }
 
-    /// How many tasks are in each state.
-    pub async fn states(&mut self) -> Result<Vec<(State, i64)>> {
-        self.run(&States).await
+    /// How many tasks are in each state, of one kind or of all.
+    pub async fn states(&mut self, kind: Option<&str>) -> Result<Vec<(State, i64)>> {
+        self.run(&States { kind }).await
     }
 
     /// The attempts of a task, oldest first.
@@ -324,15 +324,18 @@ impl Unit for List<'_> {
     }
 }
 
-struct States;
+struct States<'a> {
+    kind: Option<&'a str>,
+}
 
-impl Unit for States {
+impl Unit for States<'_> {
     type Answer = Vec<(State, i64)>;
     const NAME: &'static str = "count tasks";
     const WRITES: bool = false;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<(State, i64)>> {
-        let rows = sqlx::query(tx.sql.states).fetch_all(&mut *tx.conn).await?;
+        let rows =
+            sqlx::query(tx.sql.states).bind(self.kind).bind(self.kind).fetch_all(&mut *tx.conn).await?;
         rows.iter().map(|row| Ok((row.word("state")?, row.try_get(1)?))).collect()
     }
 }
@@ -416,11 +419,14 @@ impl Unit for SetMax<'_> {
     const NAME: &'static str = "set max_permits";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<bool> {
-        act(tx, self.who, "set max_permits", None, Some(format!("{} = {}", self.semaphore, self.max)))
-            .await?;
         let set =
             sqlx::query(tx.sql.set_max).bind(self.max).bind(self.semaphore).execute(&mut *tx.conn).await?;
-        Ok(set.rows_affected() == 1)
+        if set.rows_affected() == 0 {
+            return Ok(false);
+        }
+        act(tx, self.who, "set max_permits", None, Some(format!("{} = {}", self.semaphore, self.max)))
+            .await?;
+        Ok(true)
     }
 }
 

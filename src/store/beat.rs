@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::record::permits;
-use super::rows::{Read, micros, storable};
+use super::record::{clean, permits};
+use super::rows::{Read, micros};
 use super::unit::{Tx, Unit};
 use super::upkeep::free_coolings;
 use super::{Result, Store};
@@ -184,7 +184,7 @@ impl Unit for Late<'_> {
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<bool> {
         let Attempt { task, claim_no } = self.attempt;
-        // The cooling first, then the attempt: in the order of the reclaimer, which ends coolings too.
+        // Coolings before attempts, as whoever ends coolings locks them.
         let coolings = if self.clear {
             sqlx::query(tx.sql.own_cooling)
                 .bind(task)
@@ -195,10 +195,9 @@ impl Unit for Late<'_> {
         } else {
             Vec::new()
         };
-        let answer = storable(self.answer);
         let kept = sqlx::query(tx.sql.late)
             .bind(self.status.map(i64::from))
-            .bind(&*answer)
+            .bind(clean(self.answer))
             .bind(task)
             .bind(claim_no)
             .bind(self.consumer)

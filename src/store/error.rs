@@ -72,6 +72,19 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Whether a row was to blame, so that the same unit without it may succeed.
+    pub(super) fn is_about_rows(&self) -> bool {
+        match self {
+            Self::Refused { .. } => true,
+            Self::Database { source, .. } => {
+                matches!(source, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Protocol(_))
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Nothing was applied and the whole unit may run again: deadlock, serialization failure, lock timeout, busy.
 pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
     let Some(database) = error.as_database_error() else { return false };

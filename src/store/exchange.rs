@@ -234,7 +234,7 @@ impl Exchange<'_> {
 
     /// Takes the first `room` due tasks of all our kinds together.
     async fn take(&self, tx: &mut Tx<'_>, room: i64) -> sqlx::Result<Vec<Claim>> {
-        let mut picked: Vec<(i64, i64, Picked<'_>)> = Vec::new();
+        let mut picked: Vec<((i64, i64, i64), Picked<'_>)> = Vec::new();
         for policy in self.policies {
             let rows = sqlx::query(tx.sql.pick)
                 .bind(self.semaphore)
@@ -243,17 +243,18 @@ impl Exchange<'_> {
                 .fetch_all(&mut *tx.conn)
                 .await?;
             for row in rows {
-                picked.push((-row.int("priority")?, row.int("run_at")?, Picked { row, policy }));
+                let order = (-row.int("priority")?, row.int("run_at")?, row.int("id")?);
+                picked.push((order, Picked { row, policy }));
             }
         }
         if picked.is_empty() {
             return Ok(Vec::new());
         }
-        picked.sort_by_key(|(priority, run_at, _)| (*priority, *run_at));
+        picked.sort_by_key(|(order, _)| *order);
         picked.truncate(usize::try_from(room).unwrap_or(usize::MAX));
         let mut claims = Vec::with_capacity(picked.len());
         let mut marks = Vec::with_capacity(picked.len());
-        for (_, _, picked) in &picked {
+        for (_, picked) in &picked {
             let claim = picked.claim(self.sent)?;
             marks.push(json!({
                 "id": claim.attempt.task,

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::rows::{micros, storable};
+use super::rows::micros;
 use super::unit::Tx;
 use crate::model::{Ended, RunAt};
 
@@ -59,7 +59,12 @@ fn encode(ended: &Ended) -> serde_json::Value {
         "attempts": settlement.attempts,
         "delay": delay,
         "after_cooling": after_cooling,
-        "result": settlement.result.as_deref().map(storable),
-        "error": settlement.error.as_deref().map(storable),
+        "result": settlement.result.as_deref().map(clean),
+        "error": settlement.error.as_deref().map(clean),
     })
+}
+
+/// A text that every database can keep: none takes a NUL, and a finish must never fail for what the downstream said.
+pub(super) fn clean(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
 }

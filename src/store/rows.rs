@@ -1,6 +1,5 @@
 //! Reading rows: integers are `i64`, instants microseconds, durations seconds.
 
-use std::borrow::Cow;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -92,11 +91,6 @@ fn bad(column: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>)
 /// A whole microsecond count for a statement.
 pub(super) fn micros(span: Duration) -> i64 {
     i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
-}
-
-/// Text that every database can keep: PostgreSQL has no NUL character, and a downstream may answer with one.
-pub(super) fn storable(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') { text.replace('\0', "\u{FFFD}").into() } else { text.into() }
 }
 
 pub(super) fn task(row: &AnyRow, payload: Option<String>) -> sqlx::Result<Task> {

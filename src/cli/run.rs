@@ -1,0 +1,138 @@
+//! `permitq run`: one consumer of the fleet.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use tokio::io::AsyncReadExt;
+use tokio_util::sync::CancellationToken;
+
+use super::fail::Failure;
+use super::place;
+use crate::clock::Clock;
+use crate::config::{Config, Downstream, Role};
+use crate::consumer::{self, Consumer, Service, Services};
+use crate::downstream::{BadHttp, Http, HttpOptions};
+use crate::shutdown::{self, Shutdown, Stage};
+use crate::store::Database;
+use crate::upkeep::{self, Upkeep};
+
+/// Run one consumer of the fleet: claim tasks, call the downstream, record the ends.
+///
+/// SIGTERM or SIGINT: nothing new is claimed, running calls may end for up to the grace. A second signal skips the wait.
+/// Exit codes: 0 drained, 1 failed, 2 wrong configuration, 3 grace over and the rest handed back, 4 second signal,
+/// 5 stuck.
+#[derive(Args, Debug)]
+pub(super) struct Options {
+    /// Calls at once in this process
+    #[arg(long, value_name = "N")]
+    slots: Option<usize>,
+    /// What people call it; its id is this name and a random part
+    #[arg(long)]
+    name: Option<String>,
+    /// What this process does: consume, reclaim
+    #[arg(long, value_name = "ROLE,…")]
+    roles: Option<String>,
+    /// Drain when standard input ends: a child that outlives its fleet stops by itself
+    #[arg(long, hide = true)]
+    while_stdin: bool,
+}
+
+impl Options {
+    /// What its options set in the configuration.
+    pub(super) fn flags(&self) -> Vec<(String, String)> {
+        let slots = self.slots.map(|slots| ("consumer.slots", slots.to_string()));
+        let name = self.name.clone().map(|name| ("consumer.name", name));
+        let roles = self.roles.clone().map(|roles| ("consumer.roles", roles));
+        [slots, name, roles].into_iter().flatten().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
+    pub(super) async fn run(&self, config: &Config) -> Result<ExitCode, Failure> {
+        let database = place::prepared(config).await?;
+        let (trigger, shutdown) = shutdown::channel();
+        trigger.clone().on_signals().map_err(|error| Failure::Failed(format!("cannot listen for signals: {error}")))?;
+        if self.while_stdin {
+            tokio::spawn(async move {
+                let mut byte = [0];
+                // Nothing is ever sent: the read ends with the pipe.
+                let _ended = tokio::io::stdin().read(&mut byte).await;
+                trigger.advance();
+            });
+        }
+        serve(config, &database, shutdown).await
+    }
+}
+
+/// Does what the roles say until shutdown.
+async fn serve(config: &Config, database: &Database, mut shutdown: Shutdown) -> Result<ExitCode, Failure> {
+    let roles = &config.consumer.roles;
+    let services = if roles.contains(&Role::Consume) { services(config)? } else { Services::default() };
+    let options = options(config);
+    let stop = CancellationToken::new();
+    let upkeep = roles.contains(&Role::Reclaim).then(|| {
+        let upkeep = upkeep::Options {
+            every: config.lease.reclaim,
+            lease: config.lease.duration,
+            heartbeat: config.lease.heartbeat,
+            hold: services.longest_hold(),
+            name: format!("{} on {}", std::process::id(), options.host),
+        };
+        tokio::spawn(Upkeep::new(database, Clock::default(), upkeep).run(stop.clone()))
+    });
+    let code = if roles.contains(&Role::Consume) {
+        let consumer = Consumer { database: database.clone(), services, options, clock: Clock::default() };
+        consumer.run(shutdown).await?.code()
+    } else {
+        shutdown.past(Stage::Run).await;
+        0
+    };
+    stop.cancel();
+    if let Some(upkeep) = upkeep {
+        upkeep.await.map_err(|error| Failure::Failed(format!("upkeep: {error}")))?;
+    }
+    Ok(ExitCode::from(code))
+}
+
+fn options(config: &Config) -> consumer::Options {
+    let defaults = consumer::Options::default();
+    consumer::Options {
+        name: config.consumer.name.clone().unwrap_or_else(|| defaults.host.clone()),
+        slots: config.consumer.slots,
+        poll: config.consumer.poll,
+        lease: config.lease.duration,
+        heartbeat: config.lease.heartbeat,
+        grace: config.shutdown.grace,
+        on_stuck: || std::process::exit(5),
+        ..defaults
+    }
+}
+
+fn services(config: &Config) -> Result<Services, Failure> {
+    let mut services = Services::default();
+    for (name, downstream) in config.require_downstream().map_err(|problem| Failure::Usage(problem.to_string()))? {
+        let service = service(downstream).map_err(|error| Failure::Usage(format!("[downstream.{name}]: {error}")))?;
+        if name == "default" { services.add_rest(service) } else { services.add(name, service) }
+    }
+    Ok(services)
+}
+
+fn service(downstream: &Downstream) -> Result<Service, BadHttp> {
+    let limits = downstream.limits;
+    let mut headers = Vec::new();
+    for (name, value) in &downstream.headers {
+        let value = value.to_str().map_err(|_| BadHttp::HeaderValue(name.to_string()))?;
+        headers.push((name.to_string(), value.to_owned()));
+    }
+    let http = Http::new(HttpOptions {
+        url: downstream.url.expose().to_string(),
+        method: downstream.method.to_string(),
+        headers,
+        connect_timeout: limits.connect_timeout,
+        read_timeout: downstream.read_timeout,
+        tcp_user_timeout: limits.tcp_user_timeout,
+        unclear_statuses: downstream.unclear_statuses.iter().copied().collect(),
+        stops_on_disconnect: limits.stops_on_disconnect,
+        ..HttpOptions::default()
+    })?;
+    Ok(Service { semaphore: downstream.semaphore.clone(), limits, handler: Arc::new(http) })
+}

@@ -1,0 +1,306 @@
+//! The configuration: defaults < `permitq.toml` < environment < command line.
+//!
+//! [`Config::load`] is called once by every command of the binary, before anything else. It either returns a
+//! configuration in which every value is read, resolved and checked, or [`Problems`]: everything that is wrong, at
+//! once, each with its place and a value that would do. Nothing here opens a connection, and no secret is ever part of
+//! a message.
+//!
+//! | later beats earlier | written as |
+//! |---|---|
+//! | defaults | [`Config::default`] |
+//! | file | `[lease] duration = "2m"` in `permitq.toml`, `--config FILE` or `PERMITQ_CONFIG` |
+//! | environment | `PERMITQ_LEASE__DURATION=2m`: section and key joined by two underscores, lists with commas |
+//! | command line | `--slots 8` |
+//!
+//! For the database alone there are two short names more, as hosting platforms set them: `DATABASE_URL` is beaten by
+//! `PERMITQ_DATABASE_URL`, and that by `PERMITQ_DATABASE__URL`; all three beat the file.
+//!
+//! `load` gathers the layers, `read` takes every key out of them with its type (what is left over is unknown),
+//! `validate` looks at the values together.
+
+mod duration;
+mod load;
+mod problem;
+mod read;
+mod secret;
+mod section;
+mod setting;
+mod url;
+mod validate;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+
+use crate::model::{Limits, Retry};
+
+pub use duration::{DURATION_MAX, HumanDuration, NoDuration};
+pub use load::{Sources, process_env};
+pub use problem::{Problem, Problems};
+pub use secret::{MASK, Secret};
+pub use url::{DatabaseUrl, Endpoint};
+
+/// Everything that can be configured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// `[database]`
+    pub database: Database,
+    /// `[consumer]`
+    pub consumer: Consumer,
+    /// `[lease]`
+    pub lease: Lease,
+    /// `[downstream.NAME]`; `default` serves every kind that has none of its own. May be empty: most commands call
+    /// nobody. See [`Config::require_downstream`].
+    pub downstream: BTreeMap<String, Downstream>,
+    /// `[retry]`; also part of every downstream's [`Limits`].
+    pub retry: Retry,
+    /// `[shutdown]`
+    pub shutdown: Shutdown,
+    /// `[retention]`
+    pub retention: Retention,
+    /// `[admin]`
+    pub admin: Admin,
+    /// `[log]`
+    pub log: Log,
+    effective: Vec<Effective>,
+}
+
+/// Where tasks are kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Database {
+    /// Tried in order: the first writable one. Never empty once loaded.
+    pub url: Vec<DatabaseUrl>,
+    /// No operation on the database takes longer.
+    pub statement_timeout: Duration,
+}
+
+/// One process of the fleet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Consumer {
+    /// Calls at once in this process; 1 to 10,000.
+    pub slots: usize,
+    /// How often to look while tasks wait.
+    pub poll: Duration,
+    /// What people see; made from host and process where `None`.
+    pub name: Option<String>,
+    /// What this process does. Never empty once loaded.
+    pub roles: Vec<Role>,
+}
+
+/// What a process of the fleet does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Claims tasks and calls downstreams.
+    Consume,
+    /// Takes over what dead consumers left.
+    Reclaim,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 2] = [Self::Consume, Self::Reclaim];
+
+    /// The word in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Consume => "consume",
+            Self::Reclaim => "reclaim",
+        }
+    }
+}
+
+/// How long silence is taken for life.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lease {
+    /// At least four beats, and at least `database.statement_timeout`.
+    pub duration: Duration,
+    /// Between two beats.
+    pub heartbeat: Duration,
+    /// Between two looks for the abandoned.
+    pub reclaim: Duration,
+}
+
+/// A downstream and the policies of its calls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Downstream {
+    /// Where the payload goes.
+    pub url: Endpoint,
+    /// Whose permits the calls need.
+    pub semaphore: String,
+    /// GET, POST, PUT, PATCH or DELETE.
+    pub method: Method,
+    /// Between two bytes of the answer, and until its first; follows `call_timeout` unless set.
+    pub read_timeout: Duration,
+    /// Answers after which the call may still run; ascending.
+    pub unclear_statuses: Vec<u16>,
+    /// Secrets are resolved and marked sensitive, so that they print as `Sensitive`.
+    pub headers: HeaderMap,
+    /// Every other limit and policy, `[retry]` included.
+    pub limits: Limits,
+}
+
+/// How to leave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shutdown {
+    /// How long running calls may go on after a signal.
+    pub grace: Duration,
+}
+
+/// How long finished tasks are kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Retention {
+    /// After success.
+    pub succeeded: Duration,
+    /// After failure or cancellation.
+    pub failed: Duration,
+}
+
+/// The admin server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Admin {
+    /// Off where `None`.
+    pub listen: Option<SocketAddr>,
+}
+
+/// What the process says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Log {
+    /// For people or for machines.
+    pub format: LogFormat,
+}
+
+/// The form of a log line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+impl LogFormat {
+    /// Every format.
+    pub const ALL: [Self; 2] = [Self::Human, Self::Json];
+
+    /// The word in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Human => "human",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// A value that is in force, and who said so.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Effective {
+    /// Such as `lease.duration`.
+    pub key: String,
+    /// As it would be written, secrets masked; empty where nothing is set.
+    pub value: String,
+    /// The file, the environment variable, the command line, or `default`.
+    pub origin: String,
+}
+
+impl Config {
+    /// Reads and checks the configuration.
+    ///
+    /// ```
+    /// use permitq::config::{Config, Sources};
+    /// let env = [("PERMITQ_LEASE__DURATION".to_owned(), "5M".to_owned())].into();
+    /// let problems = Config::load(&Sources { env, ..Sources::default() }).unwrap_err();
+    /// assert!(problems.to_string().contains("5M means 5 months; write 5m for minutes"));
+    /// ```
+    pub fn load(sources: &Sources) -> Result<Self, Problems> {
+        let layers = load::layers(sources)?;
+        let (config, mut problems) = read::read(layers, &sources.env);
+        // A value that could not be read stands at its default here; nothing is concluded from it.
+        let unread = problems.iter().filter_map(|problem| problem.key.clone()).collect();
+        problems.extend(validate::faults(&config, &unread));
+        Problems::none_in(problems)?;
+        Ok(config)
+    }
+
+    /// Checks the values together; [`Config::load`] has done so. For configurations that are made in code.
+    pub fn validate(&self) -> Result<(), Problems> {
+        Problems::none_in(validate::faults(self, &std::collections::BTreeSet::new()))
+    }
+
+    /// The downstreams, for a command that calls them.
+    pub fn require_downstream(&self) -> Result<&BTreeMap<String, Downstream>, Problem> {
+        if self.downstream.is_empty() {
+            return Err(Problem {
+                origin: "configuration".to_owned(),
+                key: Some("downstream".to_owned()),
+                what: "no downstream is configured, so there is nobody to call".to_owned(),
+                remedy: "add [downstream.default] with url = \"http://127.0.0.1:9000/call\" to permitq.toml, or set \
+                         PERMITQ_DOWNSTREAM__DEFAULT__URL"
+                    .to_owned(),
+            });
+        }
+        Ok(&self.downstream)
+    }
+
+    /// Every value in force with its origin, in the order of the documentation. Empty for a configuration that was not
+    /// loaded.
+    pub fn explain(&self) -> Vec<Effective> {
+        self.effective.clone()
+    }
+}
+
+impl Downstream {
+    /// A downstream with every policy at its default.
+    pub fn new(url: Endpoint) -> Self {
+        let limits = Limits::default();
+        Self {
+            url,
+            semaphore: "default".to_owned(),
+            method: Method::POST,
+            read_timeout: limits.call_timeout,
+            unclear_statuses: vec![202, 408, 502, 504, 520, 521, 522, 523, 524],
+            headers: HeaderMap::new(),
+            limits,
+        }
+    }
+}
+
+impl Default for Database {
+    fn default() -> Self {
+        Self { url: vec![DatabaseUrl::local()], statement_timeout: Duration::from_secs(10) }
+    }
+}
+
+impl Default for Consumer {
+    fn default() -> Self {
+        Self { slots: 4, poll: Duration::from_secs(1), name: None, roles: vec![Role::Consume, Role::Reclaim] }
+    }
+}
+
+impl Default for Lease {
+    fn default() -> Self {
+        Self {
+            duration: Duration::from_mins(2),
+            heartbeat: Duration::from_secs(15),
+            reclaim: Duration::from_secs(15),
+        }
+    }
+}
+
+impl Default for Shutdown {
+    fn default() -> Self {
+        Self { grace: Duration::from_mins(10) }
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { succeeded: Duration::from_hours(7 * 24), failed: Duration::from_hours(30 * 24) }
+    }
+}

@@ -1,0 +1,185 @@
+//! What is the most useful thing the idle store can do now? Ends before claims, claims before looks: a freed permit
+//! starts its next call in the same transaction, without a look.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant as Moment;
+
+use super::Services;
+use super::job::{Job, PROMOTION};
+use super::turn::{Loop, registration};
+use crate::shutdown::Stage;
+use crate::store::{Left, Look, Policy};
+
+/// When to look for work, and what the last look showed.
+#[derive(Debug)]
+pub(super) struct Looking {
+    /// Look again at this moment.
+    pub(super) at: Moment,
+    poll: Duration,
+    /// The pause before the next look; grows while there is nothing to do.
+    pause: Duration,
+    looked: Moment,
+    /// Kinds with due tasks that we serve, by semaphore.
+    ready: Vec<(String, Vec<Policy>)>,
+    /// Semaphores with a free permit and a due task, and our share of the free permits.
+    free: VecDeque<(String, usize)>,
+    promote: bool,
+}
+
+/// While tasks wait for permits, a wake-up is most often another consumer's exchange: look no more often than this.
+const CROWDED: Duration = Duration::from_millis(100);
+/// Where a wake-up is connected, an idle consumer looks at least this often.
+const IDLE: Duration = Duration::from_secs(30);
+
+impl Looking {
+    pub(super) fn new(poll: Duration) -> Self {
+        let now = Moment::now();
+        Self {
+            at: now,
+            poll,
+            pause: poll,
+            looked: now,
+            ready: Vec::new(),
+            free: VecDeque::new(),
+            promote: false,
+        }
+    }
+
+    /// Something was committed: there may be work.
+    pub(super) fn woken(&mut self) {
+        let soon = if self.ready.is_empty() { Moment::now() } else { self.looked + CROWDED };
+        self.at = self.at.min(soon);
+    }
+
+    pub(super) fn saw(&mut self, look: Look, services: &Services, wake_connected: bool) {
+        let now = Moment::now();
+        self.looked = now;
+        self.promote = look.next_due.is_some_and(|due| due.is_zero());
+        self.ready.clear();
+        self.free.clear();
+        let alive = look.alive.max(1);
+        for semaphore in look.semaphores {
+            let policies = services.policies(&semaphore);
+            if policies.is_empty() {
+                continue;
+            }
+            let free = semaphore.max_permits - semaphore.in_use;
+            if free > 0 {
+                // Leave the others theirs; what nobody takes is there at the next look.
+                let share = usize::try_from((free + alive - 1) / alive).unwrap_or(1);
+                self.free.push_back((semaphore.name.clone(), share));
+            }
+            self.ready.push((semaphore.name, policies));
+        }
+        self.pause = match (self.ready.is_empty(), wake_connected) {
+            (true, true) => (self.pause * 2).min(IDLE),
+            _ => self.poll,
+        };
+        self.at = now + self.pause.mul_f64(0.75 + 0.5 * fastrand::f64());
+        if let Some(due) = look.next_due {
+            self.at = self.at.min(now + due);
+        }
+    }
+
+    pub(super) fn promoted(&mut self, promoted: u64) {
+        self.promote = promoted == PROMOTION;
+        self.at = Moment::now();
+    }
+
+    pub(super) fn claimed(&mut self, semaphore: &str, claimed: usize, want: usize) {
+        if want == 0 {
+            return;
+        }
+        if claimed < want {
+            // No more due tasks, or no more permits, as far as we know: the next look tells.
+            self.ready.retain(|(name, _)| name != semaphore);
+        } else {
+            // There may be more; let the others have their share first.
+            let soon = Moment::now() + Duration::from_millis(5).mul_f64(1.0 + 2.0 * fastrand::f64());
+            self.at = self.at.min(soon.max(self.looked + CROWDED / 4));
+        }
+    }
+
+    fn policies(&self, semaphore: &str) -> Vec<Policy> {
+        let ready = self.ready.iter().find(|(name, _)| name == semaphore);
+        ready.map(|(_, policies)| policies.clone()).unwrap_or_default()
+    }
+}
+
+impl Loop {
+    /// The next job for the idle store, if there is one.
+    pub(super) fn plan(&mut self) -> Option<Job> {
+        let stage = self.shutdown.stage();
+        let Some(id) = self.id.clone() else {
+            return match stage {
+                Stage::Run => Some(Job::Register(registration(&self.options, &self.services))),
+                _ => self.record().or_else(|| {
+                    // Nobody to take leave of.
+                    self.left = self.is_done();
+                    None
+                }),
+            };
+        };
+        if self.reconcile {
+            self.reconcile = false;
+            let known = self.known(&id).into_iter().collect();
+            return Some(Job::Reconcile { consumer: id, known });
+        }
+        if let Some(job) = self.record() {
+            return Some(job);
+        }
+        if stage > Stage::Run {
+            return if self.is_done() {
+                Some(Job::Leave { consumer: id, how: Left::Gone })
+            } else if self.told_draining {
+                None
+            } else {
+                Some(Job::Leave { consumer: id, how: Left::Draining })
+            };
+        }
+        self.claim()
+    }
+
+    /// Ends first. The permits they free are handed over in the same transaction.
+    fn record(&mut self) -> Option<Job> {
+        if let Some((consumer, first)) = self.ended.first() {
+            let (consumer, semaphore) = (consumer.clone(), first.semaphore.clone());
+            let mut ended = Vec::new();
+            let mut rest = Vec::new();
+            for (owner, end) in self.ended.drain(..) {
+                if ended.len() < self.batch && owner == consumer && end.semaphore == semaphore {
+                    ended.push(end);
+                } else {
+                    rest.push((owner, end));
+                }
+            }
+            self.ended = rest;
+            let freed = ended.iter().filter(|end| end.settlement.cooling.is_none()).count();
+            let ours = self.may_claim() && self.id.as_ref() == Some(&consumer);
+            let policies = if ours { self.looking.policies(&semaphore) } else { Vec::new() };
+            let want = if policies.is_empty() { 0 } else { freed.min(self.free_slots()) };
+            return Some(Job::Exchange { consumer, semaphore, ended, want, policies });
+        }
+        self.late.pop().map(|(consumer, ended)| Job::Late { consumer, ended })
+    }
+
+    fn claim(&mut self) -> Option<Job> {
+        let free_slots = self.free_slots();
+        let consumer = self.id.clone().filter(|_| self.may_claim())?;
+        if free_slots > 0 {
+            if self.looking.promote {
+                self.looking.promote = false;
+                return Some(Job::Promote);
+            }
+            if let Some((semaphore, share)) = self.looking.free.pop_front() {
+                let policies = self.looking.policies(&semaphore);
+                let want = share.min(free_slots);
+                return Some(Job::Exchange { consumer, semaphore, ended: Vec::new(), want, policies });
+            }
+        }
+        // Also while every slot is busy: a hand-over goes by what the last look showed.
+        (Moment::now() >= self.looking.at).then(|| Job::Look(self.services.semaphores()))
+    }
+}

@@ -1,0 +1,110 @@
+//! Things that happen, as one enum. Logs, metrics and the dashboard all listen to it.
+
+use std::time::Duration;
+
+use crate::model::{Attempt, Settlement};
+
+/// Something that happened in this process.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A consumer registered.
+    Registered { consumer: &'a str, slots: usize },
+    /// A claim was won.
+    Claimed { attempt: Attempt, kind: &'a str, semaphore: &'a str },
+    /// An attempt ended and is recorded.
+    Ended { attempt: Attempt, settlement: &'a Settlement },
+    /// A claim turned out to be somebody else's.
+    Lost { attempt: Attempt },
+    /// The downstream answered after the claim was lost.
+    LateAnswer { attempt: Attempt, kept: bool },
+    /// Claims whose answer never arrived were given back.
+    HandedBack { attempts: usize },
+    /// This consumer was declared gone and goes on under a new id.
+    Fenced { consumer: &'a str },
+    /// A loop failed and tries again.
+    Trouble { what: &'a str, error: &'a dyn std::error::Error, again_in: Duration },
+    /// A shutdown began.
+    Draining { running: usize },
+    /// Waiting is over; running calls are given up.
+    GivingUp { running: usize },
+    /// A consumer was declared gone by the reclaimer.
+    Gone { consumer: &'a str },
+    /// An abandoned attempt was taken back; its permit cools.
+    Reclaimed { attempt: Attempt },
+    /// Permits whose calls must be over were freed.
+    Cooled { semaphore: &'a str, permits: i64 },
+    /// A counter was wrong and has been repaired.
+    Drift { semaphore: &'a str, in_use: i64, counted: i64 },
+    /// The database's clock moved otherwise than time did.
+    ClockStepped { by_micros: i64, cooling_held_for: Duration },
+    /// A state that cannot be.
+    Impossible { what: &'a str },
+    /// A loop has not turned for a whole lease.
+    Stuck { what: &'a str },
+}
+
+impl Event<'_> {
+    /// Tells everyone who listens.
+    pub fn emit(&self) {
+        use tracing::{debug, error, info, warn};
+        match self {
+            Self::Registered { consumer, slots } => info!(consumer, slots, "registered"),
+            Self::Claimed { attempt, kind, semaphore } => {
+                debug!(task = attempt.task, claim_no = attempt.claim_no, kind, semaphore, "claimed");
+            }
+            Self::Ended { attempt, settlement } => {
+                let (task, claim_no) = (attempt.task, attempt.claim_no);
+                let cooling = settlement.cooling.map(|why| why.as_str());
+                match &settlement.error {
+                    None => info!(task, claim_no, state = %settlement.state, cooling, "ended"),
+                    Some(error) => {
+                        warn!(task, claim_no, state = %settlement.state, cooling, error, "ended: {}", settlement.outcome);
+                    }
+                }
+            }
+            Self::Lost { attempt } => {
+                warn!(
+                    task = attempt.task,
+                    claim_no = attempt.claim_no,
+                    "lost: this attempt is no longer ours"
+                );
+            }
+            Self::LateAnswer { attempt, kept } => {
+                info!(
+                    task = attempt.task,
+                    claim_no = attempt.claim_no,
+                    kept,
+                    "late answer of a lost attempt"
+                );
+            }
+            Self::HandedBack { attempts } => warn!(attempts, "handed back claims whose answer never arrived"),
+            Self::Fenced { consumer } => warn!(consumer, "declared gone: going on under a new id"),
+            Self::Trouble { what, error, again_in } => {
+                warn!(what, %error, again_in_ms = again_in.as_millis(), "trouble");
+            }
+            Self::Draining { running } => info!(running, "draining: nothing new is claimed"),
+            Self::GivingUp { running } => warn!(running, "giving up running calls"),
+            Self::Gone { consumer } => warn!(consumer, "consumer is gone: its lease passed"),
+            Self::Reclaimed { attempt } => {
+                warn!(task = attempt.task, claim_no = attempt.claim_no, "taken back; its permit cools");
+            }
+            Self::Cooled { semaphore, permits } => info!(semaphore, permits, "cooling over"),
+            Self::Drift { semaphore, in_use, counted } => {
+                error!(
+                    semaphore,
+                    in_use, counted, "the counter was wrong (edited by hand?) and has been repaired"
+                );
+            }
+            Self::ClockStepped { by_micros, cooling_held_for } => {
+                warn!(
+                    by_micros,
+                    held_for_s = cooling_held_for.as_secs_f64(),
+                    "the database's clock stepped: no cooling ends"
+                );
+            }
+            Self::Impossible { what } => error!(what, "impossible state"),
+            Self::Stuck { what } => error!(what, "stuck for a whole lease"),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What keeps the tables honest: the reclaimer and the auditor, in one leaderless loop.
+//!
+//! ```text
+//!  every 15 s, jittered:  has the database's clock stepped?
+//!    expired leases, read twice ─► consumer gone ─► its running tasks on_abandon, permits cool
+//!    coolings past their bound  ─► permits free
+//!    counters                   ─► audited, repaired without opening the cap
+//!    impossible states          ─► reported
+//! ```
+//!
+//! Any consumer runs it as a role, or a process of its own does. It needs no permit, no leader and nothing but the
+//! tables; several at once do no harm. It must never judge by a local wall clock, and never trust one reading.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::{Clock, Instant};
+use crate::event::Event;
+use crate::model::STEP_SLACK;
+use crate::store::{Database, Error, Expired, Store};
+
+/// How upkeep works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Between two passes.
+    pub every: Duration,
+    /// The consumers' lease.
+    pub lease: Duration,
+    /// The consumers' beat.
+    pub heartbeat: Duration,
+    /// At least how long a permit cools that nothing explains.
+    pub hold: Duration,
+    /// Who it is, in the log of what it takes back.
+    pub name: String,
+}
+
+/// The reclaimer and auditor.
+pub struct Upkeep {
+    options: Options,
+    clock: Clock,
+    store: Store,
+    /// Consumers whose lease had passed, and when this process first read that very lease.
+    suspects: BTreeMap<String, (i64, Instant)>,
+    /// Both clocks at the last pass.
+    clocks: Option<(i64, Instant)>,
+    /// No cooling ends before this instant: the database's clock has stepped.
+    held_until: Option<Instant>,
+    reported: BTreeSet<String>,
+    retired: Option<Instant>,
+}
+
+/// Rows per transaction.
+const BATCH: i64 = 100;
+/// How long consumers that are gone stay in the table.
+const MEMORY: Duration = Duration::from_hours(7 * 24);
+
+impl Upkeep {
+    /// Upkeep of this database, on a connection of its own.
+    pub fn new(database: &Database, clock: Clock, options: Options) -> Self {
+        Self {
+            options,
+            clock,
+            store: database.store(),
+            suspects: BTreeMap::new(),
+            clocks: None,
+            held_until: None,
+            reported: BTreeSet::new(),
+            retired: None,
+        }
+    }
+
+    /// Passes until `stop`. A pass that has begun is finished.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let mut trouble = Duration::ZERO;
+        loop {
+            let pause = match self.pass().await {
+                Ok(()) => {
+                    trouble = Duration::ZERO;
+                    self.options.every
+                }
+                Err(error) => {
+                    // Whoever was cut off has not watched the suspects.
+                    self.suspects.clear();
+                    trouble = (trouble * 2).clamp(Duration::from_millis(200), self.options.every);
+                    Event::Trouble { what: "upkeep", error: &error, again_in: trouble }.emit();
+                    trouble
+                }
+            };
+            tokio::select! {
+                () = sleep(pause.mul_f64(0.75 + 0.5 * fastrand::f64())) => {}
+                () = stop.cancelled() => return,
+            }
+        }
+    }
+
+    /// One pass.
+    ///
+    /// # Errors
+    /// Where the database cannot be worked with; everything done so far is complete in itself.
+    pub async fn pass(&mut self) -> Result<(), Error> {
+        self.compare_clocks().await?;
+        self.fence().await?;
+        self.reclaim().await?;
+        let semaphores = self.store.semaphores().await?;
+        for semaphore in &semaphores {
+            if semaphore.cooling > 0 {
+                self.end_coolings(&semaphore.name).await?;
+            }
+            if semaphore.in_use != semaphore.held + semaphore.cooling {
+                self.repair(&semaphore.name).await?;
+            }
+        }
+        for what in self.store.audit().await?.impossible {
+            if self.reported.insert(what.clone()) {
+                Event::Impossible { what: &what }.emit();
+            }
+        }
+        let now = self.clock.now();
+        if self.retired.is_none_or(|last| now.since(last) > Duration::from_hours(1)) {
+            self.store.retire_consumers(MEMORY).await?;
+            self.retired = Some(now);
+        }
+        Ok(())
+    }
+
+    /// A step of the database's clock would end coolings early (or judge leases wrongly): hold everything that cools for
+    /// as long as any permit can be held.
+    async fn compare_clocks(&mut self) -> Result<(), Error> {
+        let before = self.clock.now();
+        let database = self.store.clock().await?;
+        let now = self.clock.now();
+        if let Some((then, since)) = self.clocks {
+            let elapsed = i64::try_from(now.since(since).as_micros()).unwrap_or(i64::MAX);
+            let by_micros = (database - then) - elapsed;
+            let noise = STEP_SLACK + now.since(before);
+            if u128::from(by_micros.unsigned_abs()) > noise.as_micros() {
+                self.suspects.clear();
+                let mut hold = self.options.hold;
+                for semaphore in self.store.semaphores().await? {
+                    hold = hold.max(self.store.longest_hold(&semaphore.name).await?);
+                }
+                self.held_until = Some(now + hold);
+                Event::ClockStepped { by_micros, cooling_held_for: hold }.emit();
+            }
+        }
+        self.clocks = Some((database, now));
+        Ok(())
+    }
+
+    /// Declares consumers gone whose passed lease this process itself has read on two passes at least two beats apart:
+    /// survivors of an outage get to beat first.
+    async fn fence(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        let expired = self.store.expired().await?;
+        let suspects = std::mem::take(&mut self.suspects);
+        for one in expired {
+            let first = match suspects.get(&one.consumer) {
+                Some((lease, first)) if *lease == one.lease_until => *first,
+                _ => now,
+            };
+            if now.since(first) >= self.options.heartbeat * 2 {
+                if self.store.fence(&one).await? {
+                    Event::Gone { consumer: &one.consumer }.emit();
+                }
+            } else {
+                let Expired { consumer, lease_until } = one;
+                self.suspects.insert(consumer, (lease_until, first));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what nobody will finish, batch by batch; a row that cannot be taken back is passed by.
+    async fn reclaim(&mut self) -> Result<(), Error> {
+        let Options { name, lease, .. } = self.options.clone();
+        let mut after = 0;
+        loop {
+            let attempts = self.store.reclaim(&name, lease, after, BATCH).await?;
+            let Some(last) = attempts.iter().map(|attempt| attempt.task).max() else { return Ok(()) };
+            for attempt in attempts {
+                Event::Reclaimed { attempt }.emit();
+            }
+            after = last;
+        }
+    }
+
+    async fn end_coolings(&mut self, semaphore: &str) -> Result<(), Error> {
+        if self.held_until.is_some_and(|until| self.clock.now() < until) {
+            return Ok(());
+        }
+        loop {
+            let permits = self.store.end_coolings(semaphore, BATCH).await?;
+            if permits > 0 {
+                Event::Cooled { semaphore, permits }.emit();
+            }
+            if permits < BATCH {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn repair(&mut self, semaphore: &str) -> Result<(), Error> {
+        let repair = self.store.repair(semaphore, self.options.hold).await?;
+        if repair.drift() != 0 {
+            Event::Drift { semaphore, in_use: repair.in_use, counted: repair.counted }.emit();
+        }
+        Ok(())
+    }
+}

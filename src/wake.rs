@@ -1,0 +1,101 @@
+//! Wake-ups: a hint that something was committed. The probe is the truth; a wake-up only makes it come sooner.
+//!
+//! `SQLite` says nothing to other processes, but every commit writes to the `-wal` file, and inotify (Linux) tells of that
+//! within a fraction of a millisecond. A hint may be missing or spurious; nothing depends on it but the delay.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt};
+use inotify::{EventMask, Inotify, WatchMask};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::store::Database;
+
+/// Tells when to look.
+#[derive(Debug)]
+pub(crate) struct Wake {
+    hint: Arc<Hint>,
+    watcher: Option<JoinHandle<()>>,
+}
+
+/// Written by the watcher, read by the consumer's loop.
+#[derive(Debug, Default)]
+struct Hint {
+    notify: Notify,
+    connected: AtomicBool,
+}
+
+impl Wake {
+    /// Connects to what the database offers.
+    pub(crate) fn connect(database: &Database) -> Self {
+        let hint = Arc::<Hint>::default();
+        let watcher = database.file().map(|file| tokio::spawn(watch(file, hint.clone())));
+        Self { hint, watcher }
+    }
+
+    /// Waits for the next hint.
+    pub(crate) async fn woken(&self) {
+        self.hint.notify.notified().await;
+    }
+
+    /// Whether hints come at all; without, polls do not back off.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.hint.connected.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Wake {
+    fn drop(&mut self) {
+        if let Some(watcher) = &self.watcher {
+            watcher.abort();
+        }
+    }
+}
+
+/// After a write to the file, a commit is there to be seen at one of these moments, fast disk or slow.
+const FLUSH: [Duration; 3] = [Duration::from_millis(1), Duration::from_millis(4), Duration::from_millis(10)];
+
+/// Watches the `-wal` file for as long as this process works; the file goes when the last connection closes, and comes
+/// back with the next.
+async fn watch(file: PathBuf, hint: Arc<Hint>) {
+    let mut wal = file.into_os_string();
+    wal.push("-wal");
+    loop {
+        let _lost = watch_once(Path::new(&wal), &hint).await;
+        hint.connected.store(false, Ordering::Relaxed);
+        sleep(Duration::from_secs(1)).await;
+    }
+}
+
+async fn watch_once(wal: &Path, hint: &Hint) -> std::io::Result<()> {
+    let inotify = Inotify::init()?;
+    inotify.watches().add(wal, WatchMask::MODIFY | WatchMask::DELETE_SELF | WatchMask::MOVE_SELF)?;
+    let mut events = inotify.into_event_stream([0; 4096])?;
+    hint.connected.store(true, Ordering::Relaxed);
+    // What was committed before the watch stood.
+    hint.notify.notify_one();
+    while let Some(event) = events.next().await {
+        if event?.mask.intersects(EventMask::IGNORED | EventMask::DELETE_SELF | EventMask::MOVE_SELF) {
+            break;
+        }
+        // The file is written first, then flushed, and only then is the commit there to be seen.
+        let mut more = true;
+        while more {
+            for pause in FLUSH {
+                sleep(pause).await;
+                hint.notify.notify_one();
+            }
+            more = false;
+            while let Some(Some(event)) = events.next().now_or_never() {
+                event?;
+                more = true;
+            }
+        }
+    }
+    Ok(())
+}
