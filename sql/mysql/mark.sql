@@ -1,5 +1,6 @@
 -- Makes picked tasks (a JSON list with the policy of their kind) this consumer's, if it is alive. 'hold' is the
--- longest time in microseconds that the call can take until it must be over downstream.
+-- longest time in microseconds that the call can take until it must be over downstream. The consumer's row is share-locked
+-- (InnoDB does that in an UPDATE of a join): those who hold such a row wait for nothing, so nobody waits in a circle.
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
            id BIGINT PATH '$.id',
            hold BIGINT PATH '$.hold',

@@ -91,7 +91,8 @@ CREATE TABLE IF NOT EXISTS permitq_task (
     KEY permitq_task_running (consumer, id, claim_no)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
 
--- A plain INSERT is a supported way to enqueue; these two triggers make it right.
+-- A plain INSERT is a supported way to enqueue; these two triggers make it right. What a trigger reads is share-locked, at
+-- every isolation level: on permitq_semaphore each INSERT would wait behind each claim. Every semaphore has a first limit.
 DROP TRIGGER IF EXISTS permitq_task_check;
 CREATE TRIGGER permitq_task_check BEFORE INSERT ON permitq_task FOR EACH ROW
 BEGIN
@@ -99,7 +100,7 @@ BEGIN
         SIGNAL SQLSTATE '45000'
         SET MESSAGE_TEXT = 'permitq: a new task is pending, scheduled or blocked; leave out state';
     END IF;
-    IF NOT EXISTS (SELECT 1 FROM permitq_semaphore WHERE name = NEW.semaphore) THEN
+    IF NOT EXISTS (SELECT 1 FROM permitq_limit WHERE semaphore = NEW.semaphore) THEN
         SIGNAL SQLSTATE '45000'
         SET MESSAGE_TEXT = 'permitq: no such semaphore; see SELECT name FROM permitq_semaphore';
     END IF;
