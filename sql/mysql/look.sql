@@ -10,4 +10,4 @@ SELECT s.name, s.max_permits, s.in_use, r.kind,
   LEFT JOIN (SELECT state, semaphore, kind FROM permitq_task FORCE INDEX (permitq_task_ready)
               WHERE state = 'pending' GROUP BY state, semaphore, kind) r
     ON r.semaphore = s.name
- WHERE s.name IN (SELECT k.name FROM JSON_TABLE(?, '$[*]' COLUMNS (name LONGTEXT CHARACTER SET utf8mb4 PATH '$')) k)
+ ORDER BY s.name, r.kind

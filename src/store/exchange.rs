@@ -125,7 +125,7 @@ impl Unit for LookUnit<'_> {
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Look> {
         let names = json!(self.semaphores).to_string();
-        let rows = sqlx::query(tx.sql.look).bind(&*names).bind(&*names).fetch_all(&mut *tx.conn).await?;
+        let rows = sqlx::query(tx.sql.look).bind(names).fetch_all(&mut *tx.conn).await?;
         let mut look = Look::default();
         for row in &rows {
             look.alive = row.int("alive")?;

@@ -76,6 +76,8 @@ CREATE TABLE IF NOT EXISTS permitq_task (
     result       LONGTEXT     NULL,
     error        LONGTEXT     NULL,
     source       VARCHAR(255) NOT NULL DEFAULT 'sql',
+    urgency      BIGINT GENERATED ALWAYS AS (-priority) STORED,   -- for the index only: with a DESC part in it, MariaDB has
+                                                               -- no loose scan, and look.sql would read the whole backlog
     CHECK ((state = 'running') = (consumer IS NOT NULL)),
     CHECK ((state = 'running') = (until IS NOT NULL)),
     CHECK (state <> 'running' OR started_at IS NOT NULL),
@@ -84,7 +86,7 @@ CREATE TABLE IF NOT EXISTS permitq_task (
     UNIQUE KEY biz_key (biz_key),
     -- The claim: one range per (semaphore, kind), in the order of the claim; only due tasks are 'pending'. The state comes
     -- first, so that the look can step from kind to kind, and that running tasks are one range too (reclaim and audit).
-    KEY permitq_task_ready (state, semaphore, kind, priority DESC, run_at, id),
+    KEY permitq_task_ready (state, semaphore, kind, urgency, run_at, id),
     -- The ticker that promotes due tasks.
     KEY permitq_task_due (state, run_at, id),
     -- The beat: only a running task has a consumer.
