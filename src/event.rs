@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::model::{Attempt, Settlement};
+use crate::model::{Attempt, Settlement, Why};
 
 /// Something that happened in this process.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Event<'_> {
             }
             Self::Ended { attempt, settlement } => {
                 let (task, claim_no) = (attempt.task, attempt.claim_no);
-                let cooling = settlement.cooling.map(|why| why.as_str());
+                let cooling = settlement.cooling.map(Why::as_str);
                 match &settlement.error {
                     None => info!(task, claim_no, state = %settlement.state, cooling, "ended"),
                     Some(error) => {

@@ -100,8 +100,8 @@ impl Options {
     fn config(&self, url: &str, stub: &Stub, kind: &str, semaphore: &str) -> String {
         let call = (self.call_time.0 + Duration::from_secs(1)).as_millis();
         format!(
-            "[database]\nurl = {url:?}\n\n\
-             statement_timeout = \"3s\"\n\n             [lease]\nduration = \"3s\"\nheartbeat = \"500ms\"\nreclaim = \"500ms\"\n\n\
+            "[database]\nurl = {url:?}\nstatement_timeout = \"3s\"\n\n\
+             [lease]\nduration = \"3s\"\nheartbeat = \"500ms\"\nreclaim = \"500ms\"\n\n\
              [downstream.{kind}]\nurl = {:?}\nsemaphore = {semaphore:?}\ncall_timeout = \"{call}ms\"\n\
              connect_timeout = \"1s\"\ntcp_user_timeout = \"1s\"\nstart_window = \"1s\"\n",
             stub.url()

@@ -256,12 +256,11 @@ impl Loop {
             }
             (_, Answer::Looked(look)) => self.looking.saw(look, &self.services, self.wake.is_connected()),
             (_, Answer::Promoted(promoted)) => self.looking.promoted(promoted),
-            (_, Answer::Reconciled(0)) => {}
-            (_, Answer::Reconciled(attempts)) => Event::HandedBack { attempts }.emit(),
+            (_, Answer::Reconciled(attempts)) if attempts > 0 => Event::HandedBack { attempts }.emit(),
             (_, Answer::Left(Left::Draining)) => self.told_draining = true,
             (_, Answer::Left(Left::Gone)) => self.left = true,
             // Each job answers in kind.
-            (_, Answer::Registered | Answer::Exchanged(_) | Answer::Late(_)) => {}
+            (_, Answer::Registered | Answer::Exchanged(_) | Answer::Late(_) | Answer::Reconciled(_)) => {}
         }
     }
 

@@ -44,7 +44,7 @@ impl Lease {
     /// The slack is a tenth of the lease, at least a second, at most half the lease.
     pub fn deadline(&self) -> Instant {
         let slack = (self.duration / 10).max(Duration::from_secs(1)).min(self.duration / 2);
-        self.sent + (self.duration - slack)
+        self.sent + self.duration.saturating_sub(slack)
     }
 }
 

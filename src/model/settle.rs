@@ -193,8 +193,8 @@ mod tests {
 
     #[test]
     fn a_lost_last_attempt_ends_failed_never_in_limbo() {
-        let last = Standing { attempts: 3, ..FIRST };
-        let lost = settled(last, &unclear(Verdict::Abandoned { error: "lost".into() }));
+        let used_up = Standing { attempts: 3, ..FIRST };
+        let lost = settled(used_up, &unclear(Verdict::Abandoned { error: "lost".into() }));
         assert_eq!((lost.state, lost.run_at), (State::Failed, None));
         assert_eq!(lost.error.as_deref(), Some("lost (attempt 3 of 3)"));
     }

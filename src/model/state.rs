@@ -70,11 +70,12 @@ impl State {
     pub fn after(self, cause: Cause) -> &'static [Self] {
         use State::{Blocked, Cancelled, Failed, Pending, Running, Scheduled, Succeeded};
         match (self, cause) {
-            (Blocked, Cause::Unblock) => &[Scheduled, Pending],
             (Scheduled, Cause::Promote) => &[Pending],
             (Pending, Cause::Claim) => &[Running],
             (Running, Cause::Succeed) => &[Succeeded],
-            (Running, Cause::Again) | (Failed | Cancelled, Cause::Revive) => &[Scheduled, Pending],
+            (Blocked, Cause::Unblock) | (Running, Cause::Again) | (Failed | Cancelled, Cause::Revive) => {
+                &[Scheduled, Pending]
+            }
             (Running | Blocked, Cause::Fail) => &[Failed],
             (Blocked | Scheduled | Pending | Running, Cause::Cancel) => &[Cancelled],
             _ => &[],

@@ -9,7 +9,7 @@ use sqlx::{Executor, Row};
 use super::rows::micros;
 use super::unit::{Tx, Unit};
 use super::{Result, Store};
-use crate::model::{NewTask, RunAt};
+use crate::model::{NewTask, OnAbandon, RunAt};
 
 /// What became of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ fn encode(task: &NewTask) -> serde_json::Value {
         "delay": delay,
         "timeout": task.timeout.map(|limit| limit.as_secs_f64()),
         "max_attempts": task.max_attempts,
-        "on_abandon": task.on_abandon.map(|policy| policy.as_str()),
+        "on_abandon": task.on_abandon.map(OnAbandon::as_str),
         "source": task.source,
     })
 }

@@ -133,19 +133,18 @@ impl Unit for LookUnit<'_> {
                 .int_or_null("next_due")?
                 .map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or_default()));
             let name = row.text("name")?;
-            let at = match look.semaphores.iter().position(|semaphore| semaphore.name == name) {
-                Some(at) => at,
-                None => {
-                    look.semaphores.push(SemaphoreLook {
-                        name,
-                        max_permits: row.int("max_permits")?,
-                        in_use: row.int("in_use")?,
-                        kinds: Vec::new(),
-                    });
-                    look.semaphores.len() - 1
-                }
-            };
-            look.semaphores[at].kinds.extend(row.text_or_null("kind")?);
+            // Rows of one semaphore come together.
+            if look.semaphores.last().is_none_or(|last| last.name != name) {
+                look.semaphores.push(SemaphoreLook {
+                    name,
+                    max_permits: row.int("max_permits")?,
+                    in_use: row.int("in_use")?,
+                    kinds: Vec::new(),
+                });
+            }
+            if let Some(last) = look.semaphores.last_mut() {
+                last.kinds.extend(row.text_or_null("kind")?);
+            }
         }
         Ok(look)
     }

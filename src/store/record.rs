@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::rows::micros;
 use super::unit::Tx;
-use crate::model::{Ended, RunAt};
+use crate::model::{Ended, RunAt, Why};
 
 /// Records these ends and answers how many of them free their permit.
 ///
@@ -54,7 +54,7 @@ fn encode(ended: &Ended) -> serde_json::Value {
         "called_after": ended.called_after.map(micros),
         "outcome": settlement.outcome,
         "status": ended.status,
-        "why": settlement.cooling.map(|why| why.as_str()),
+        "why": settlement.cooling.map(Why::as_str),
         "state": settlement.state.as_str(),
         "attempts": settlement.attempts,
         "delay": delay,

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 use sqlx::Executor;
+use sqlx::error::DatabaseError;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::error::{Error, is_conflict, is_refusal, words};
@@ -110,7 +111,7 @@ impl Store {
 
 /// The server says goodbye, or has become read-only: the next connection may find a better one.
 fn is_shutdown(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|database| database.code()).unwrap_or_default();
+    let code = error.as_database_error().and_then(DatabaseError::code).unwrap_or_default();
     code.starts_with("57P") || code == "25006"
 }
 

@@ -1,0 +1,6 @@
+//! Real processes, killed, frozen and stopped for real.
+
+mod crash;
+mod fleet;
+mod shutdown;
+mod tuning;

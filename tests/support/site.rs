@@ -1,0 +1,165 @@
+//! A place where permitq runs as in production, in scaled time: a database, a stub downstream that counts, a
+//! configuration file, and consumers as processes that can be killed, frozen and told to stop.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use permitq::downstream::stub::{self, Stub, StubOptions};
+use permitq::model::{NewTask, State};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
+
+use super::db::Db;
+
+/// A permit whose call nobody saw end is held at most so long: 1 s + 0.5 s + 0.5 s + 2 s.
+pub(crate) const HOLD: Duration = Duration::from_secs(4);
+/// Nothing in a test takes longer; what does has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Database, downstream and configuration.
+pub(crate) struct Site {
+    pub(crate) db: Db,
+    pub(crate) stub: Stub,
+    folder: TempDir,
+}
+
+impl Site {
+    /// With a cap of `max`, which the downstream bears and no more.
+    pub(crate) async fn new(db: Db, max: u32) -> Self {
+        Self::with(db, StubOptions { limit: Some(max), ..StubOptions::default() }, "").await
+    }
+
+    /// `more` is added to the downstream's section of the configuration.
+    pub(crate) async fn with(db: Db, stub: StubOptions, more: &str) -> Self {
+        let db = db.migrated().await;
+        db.set_max(stub.limit.unwrap_or(4).into()).await;
+        let stub = stub::start(stub).await.unwrap();
+        let folder = TempDir::new().unwrap();
+        let config = format!(
+            "[database]\nurl = {:?}\nstatement_timeout = \"2s\"\n\
+             [consumer]\npoll = \"200ms\"\n\
+             [lease]\nduration = \"2s\"\nheartbeat = \"250ms\"\nreclaim = \"250ms\"\n\
+             [retry]\nbackoff = \"100ms\"\n\
+             [shutdown]\ngrace = \"1500ms\"\n\
+             [downstream.default]\nurl = {:?}\ncall_timeout = \"2s\"\nconnect_timeout = \"500ms\"\n\
+             tcp_user_timeout = \"500ms\"\nstart_window = \"1s\"\n{more}\n",
+            db.url(),
+            stub.url(),
+        );
+        std::fs::write(folder.path().join("permitq.toml"), config).unwrap();
+        Self { db, stub, folder }
+    }
+
+    /// `permitq ARGS` in this place.
+    pub(crate) fn permitq(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_permitq"));
+        command.args(args).current_dir(self.folder.path()).env_clear().stdin(Stdio::null());
+        command
+    }
+
+    /// A consumer of its own.
+    pub(crate) fn consumer(&self, name: &str) -> Member {
+        self.start(&["run", "--name", name])
+    }
+
+    /// Any command that goes on running.
+    pub(crate) fn start(&self, args: &[&str]) -> Member {
+        Member(self.permitq(args).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().unwrap())
+    }
+
+    /// `n` tasks whose calls take so long.
+    pub(crate) async fn enqueue(&self, n: usize, call: Duration) -> Vec<i64> {
+        let payload = json!({"ms": u64::try_from(call.as_millis()).unwrap()}).to_string();
+        let tasks = vec![NewTask::new("call", payload); n];
+        self.db.store().enqueue(&tasks).await.unwrap().iter().map(|task| task.id).collect()
+    }
+
+    /// Waits until every task is final and every permit is back.
+    pub(crate) async fn settled(&self) {
+        until("every task is final and every permit back", async || {
+            let states = self.db.store().states(None).await.unwrap();
+            states.iter().all(|(state, _)| state.is_final()) && self.db.in_use().await == 0
+        })
+        .await;
+        self.db.conservation().await;
+    }
+
+    /// Waits until so many calls are in flight downstream.
+    pub(crate) async fn in_flight(&self, n: u32) {
+        until(&format!("{n} calls in flight"), async || self.stub.summary().in_flight == n).await;
+    }
+
+    /// Waits until the task is in this state.
+    pub(crate) async fn state(&self, task: i64, state: State) {
+        until(&format!("task {task} {state}"), async || self.db.task(task).await.state == state).await;
+    }
+
+    /// The cap held, as the downstream and as the log have it.
+    pub(crate) async fn cap_held(&self, max: u32) {
+        let seen = self.stub.summary();
+        assert_eq!((seen.overruns, seen.max_in_flight <= max), (0, true), "{seen:?}");
+        let peak = self.db.store().peak("default", 0).await.unwrap();
+        assert_eq!((peak.overruns, peak.peak <= i64::from(max)), (0, true), "{peak:?}");
+    }
+}
+
+/// Waits for a condition; panics with its name where it does not come.
+pub(crate) async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition().await {
+        assert!(Instant::now() < deadline, "waited {PATIENCE:?} for: {what}");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A process of ours. It is killed where the test ends before it.
+pub(crate) struct Member(Child);
+
+impl Member {
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// kill -9
+    pub(crate) fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    pub(crate) fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub(crate) fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    pub(crate) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+
+    /// Waits for its end and answers the exit code.
+    pub(crate) async fn exit_code(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(Instant::now() < deadline, "process {} does not end", self.0.id());
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _ended = self.0.wait();
+    }
+}
