@@ -1,5 +1,6 @@
-//! A smoke run of every operation, on SQLite and on the servers named by PERMITQ_TEST_PG and PERMITQ_TEST_MARIADB (empty
-//! databases): the same calls must get the same answers.
+//! A smoke run of every operation, on SQLite and on the servers named by `PERMITQ_TEST_PG` and `PERMITQ_TEST_MARIADB`
+//! (empty databases): the same calls must get the same answers.
+#![allow(clippy::many_single_char_names, clippy::too_many_lines)]
 
 use std::fmt::Debug;
 use std::time::Duration;

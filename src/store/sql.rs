@@ -64,6 +64,7 @@ impl Dialect {
     }
 
     /// Its statements; `None` where this binary was built without them.
+    #[allow(clippy::unnecessary_wraps)] // a build may leave databases out
     pub(super) fn sql(self) -> Option<&'static Sql> {
         match self {
             #[cfg(feature = "sqlite")]
