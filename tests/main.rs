@@ -1,5 +1,6 @@
 //! One binary for all tests: see `README.md` beside this file for what is where.
 
+#[cfg(test)]
 mod quick;
 mod quick2;
 #[cfg(test)]
