@@ -1,1 +1,5 @@
-fn main() {}
+//! The command line: see `permitq --help`.
+
+fn main() -> std::process::ExitCode {
+    permitq::cli::main()
+}

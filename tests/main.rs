@@ -1,13 +1,16 @@
 //! One binary for all tests. `support` is what they stand on, `conformance` the contract that every database keeps,
-//! `race` what happens when several do it at once or one dies halfway.
+//! `race` what happens when several do it at once or one dies halfway, `process` the binary killed, frozen and stopped for
+//! real, `cli` what a person sees, `servers` the throwaway databases themselves.
 
 #[cfg(test)]
 #[macro_use]
 mod support;
 
+mod cli;
 #[cfg(test)]
 mod conformance;
-mod quick2;
+#[cfg(test)]
+mod process;
 #[cfg(test)]
 mod race;
 #[cfg(test)]

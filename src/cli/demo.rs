@@ -15,8 +15,8 @@ use tokio::time::{Instant, sleep};
 
 use super::fail::Failure;
 use super::fleet::{Members, kill};
-use super::out::Out;
 use super::live::Live;
+use super::out::Out;
 use crate::config::HumanDuration;
 use crate::downstream::stub::{self, Stub, StubOptions, Summary};
 use crate::model::{NewTask, PermitState, State};
@@ -110,7 +110,8 @@ impl Options {
 
     /// Enqueues, lets the fleet work, and takes it down again.
     async fn play(&self, mut stage: Stage, config: &std::path::Path) -> Result<(bool, Report), Failure> {
-        let payload = json!({"ms": u64::try_from(self.call_time.0.as_millis()).unwrap_or(u64::MAX)}).to_string();
+        let payload =
+            json!({"ms": u64::try_from(self.call_time.0.as_millis()).unwrap_or(u64::MAX)}).to_string();
         let task = NewTask {
             semaphore: Some(stage.semaphore.to_owned()),
             source: "demo".to_owned(),
@@ -118,7 +119,8 @@ impl Options {
         };
         stage.store.enqueue(&vec![task; self.tasks as usize]).await?;
         let log = config.with_file_name("consumers.log");
-        let mut fleet = Members::start(self.consumers, &[format!("--config={}", config.display())], Some(&log))?;
+        let mut fleet =
+            Members::start(self.consumers, &[format!("--config={}", config.display())], Some(&log))?;
         let (trigger, shutdown) = shutdown::channel();
         let signalled = |error| Failure::Failed(format!("cannot listen for signals: {error}"));
         trigger.clone().on_signals().map_err(signalled)?;
@@ -152,9 +154,11 @@ impl Options {
             let succeeded = count(State::Succeeded);
             let open = i64::from(self.tasks) - succeeded - count(State::Failed) - count(State::Cancelled);
             let semaphores = stage.store.semaphores().await?;
-            let in_use = semaphores.iter().find(|one| one.name == stage.semaphore).map_or(0, |one| one.in_use);
+            let in_use =
+                semaphores.iter().find(|one| one.name == stage.semaphore).map_or(0, |one| one.in_use);
             let stub = stage.stub.summary();
-            let note = format!("{} in flight, at most {} of {}", stub.in_flight, stub.max_in_flight, self.max);
+            let note =
+                format!("{} in flight, at most {} of {}", stub.in_flight, stub.max_in_flight, self.max);
             stage.live.show(succeeded.unsigned_abs(), &note);
             if (open == 0 && in_use == 0) || Instant::now() > deadline {
                 return Ok((succeeded, in_use));
@@ -167,11 +171,20 @@ impl Options {
     }
 
     /// Kills members of the first generation that hold a call right now.
-    async fn kill_holders(&self, stage: &mut Stage, members: &[u32], killed: &mut BTreeSet<u32>) -> Result<(), Failure> {
+    async fn kill_holders(
+        &self,
+        stage: &mut Stage,
+        members: &[u32],
+        killed: &mut BTreeSet<u32>,
+    ) -> Result<(), Failure> {
         for holder in stage.store.holders().await? {
             let pid = holder.pid.and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default();
             let ours = members.contains(&pid) && holder.semaphore == stage.semaphore;
-            if holder.state == PermitState::Held && ours && killed.len() < self.kill as usize && killed.insert(pid) {
+            if holder.state == PermitState::Held
+                && ours
+                && killed.len() < self.kill as usize
+                && killed.insert(pid)
+            {
                 kill(pid, Signal::KILL);
                 let task = holder.task.unwrap_or_default();
                 stage.live.say(&format!("kill -9 {pid}, in the middle of the call of task {task}"));
@@ -187,7 +200,8 @@ impl Options {
             stub.log.iter().filter_map(|call| call.end_ms).max().unwrap_or_default(),
         );
         let wall = Duration::from_millis(last.saturating_sub(first)).as_secs_f64();
-        let busy: u64 = stub.log.iter().map(|call| call.end_ms.unwrap_or(last).saturating_sub(call.start_ms)).sum();
+        let busy: u64 =
+            stub.log.iter().map(|call| call.end_ms.unwrap_or(last).saturating_sub(call.start_ms)).sum();
         let utilisation = Duration::from_millis(busy).as_secs_f64() / (wall * f64::from(self.max)).max(0.001);
         let held = stub.max_in_flight <= self.max && stub.overruns == 0;
         let ok = held && succeeded == tasks && in_use == 0;

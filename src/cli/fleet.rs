@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep_until};
 
 use super::fail::Failure;
+use super::{Global, log};
 use crate::shutdown::{self, Shutdown, Stage};
 
 /// Run several consumers on this host, as processes of their own.
@@ -27,14 +28,17 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// `global` are the options that every consumer gets too.
-    pub(super) async fn run(&self, mut global: Vec<String>) -> Result<ExitCode, Failure> {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
+        log::start(&global.config(Vec::new())?)?;
+        let mut args = global.args();
         let (trigger, shutdown) = shutdown::channel();
-        trigger.on_signals().map_err(|error| Failure::Failed(format!("cannot listen for signals: {error}")))?;
+        trigger
+            .on_signals()
+            .map_err(|error| Failure::Failed(format!("cannot listen for signals: {error}")))?;
         if let Some(slots) = self.slots {
-            global.push(format!("--slots={slots}"));
+            args.push(format!("--slots={slots}"));
         }
-        let mut fleet = Members::start(self.consumers, &global, None)?;
+        let mut fleet = Members::start(self.consumers, &args, None)?;
         Ok(ExitCode::from(fleet.watch(shutdown).await?))
     }
 }
@@ -50,6 +54,8 @@ pub(super) struct Members {
 struct Member {
     name: String,
     child: Option<Child>,
+    /// Held open for as long as the fleet lives; waiting for a child would close the one it keeps itself.
+    stdin: Option<ChildStdin>,
     started: Instant,
     /// When to start it again.
     again_at: Instant,
@@ -68,8 +74,16 @@ impl Members {
         for number in 1..=count {
             let name = format!("c{number}");
             let now = Instant::now();
-            let child = Some(fleet.spawn(&name)?);
-            fleet.members.push(Member { name, child, started: now, again_at: now, pause: Duration::ZERO });
+            let mut child = fleet.spawn(&name)?;
+            let (stdin, child) = (child.stdin.take(), Some(child));
+            fleet.members.push(Member {
+                name,
+                child,
+                stdin,
+                started: now,
+                again_at: now,
+                pause: Duration::ZERO,
+            });
         }
         Ok(fleet)
     }
@@ -120,7 +134,12 @@ impl Members {
             (member.pause * 2).clamp(Duration::from_millis(100), Duration::from_secs(10))
         };
         member.again_at = Instant::now() + member.pause;
-        tracing::warn!(consumer = member.name, status, again_in_ms = member.pause.as_millis(), "consumer died");
+        tracing::warn!(
+            consumer = member.name,
+            status,
+            again_in_ms = member.pause.as_millis(),
+            "consumer died"
+        );
         Ok(())
     }
 
@@ -133,8 +152,9 @@ impl Members {
         let now = Instant::now();
         for number in 0..self.members.len() {
             if self.members[number].child.is_none() && self.members[number].again_at <= now {
-                let child = self.spawn(&self.members[number].name)?;
+                let mut child = self.spawn(&self.members[number].name)?;
                 let member = &mut self.members[number];
+                member.stdin = child.stdin.take();
                 member.child = Some(child);
                 member.started = now;
             }

@@ -1,14 +1,14 @@
 //! `permitq run`: one consumer of the fleet.
 
+use std::io::Read;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use super::fail::Failure;
-use super::place;
+use super::{Global, log, place};
 use crate::clock::Clock;
 use crate::config::{Config, Downstream, Role};
 use crate::consumer::{self, Consumer, Service, Services};
@@ -40,22 +40,26 @@ pub(super) struct Options {
 
 impl Options {
     /// What its options set in the configuration.
-    pub(super) fn flags(&self) -> Vec<(String, String)> {
+    fn flags(&self) -> Vec<(String, String)> {
         let slots = self.slots.map(|slots| ("consumer.slots", slots.to_string()));
         let name = self.name.clone().map(|name| ("consumer.name", name));
         let roles = self.roles.clone().map(|roles| ("consumer.roles", roles));
         [slots, name, roles].into_iter().flatten().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
-    pub(super) async fn run(&self, config: &Config) -> Result<ExitCode, Failure> {
+    pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
+        let config = &global.config(self.flags())?;
+        log::start(config)?;
         let database = place::prepared(config).await?;
         let (trigger, shutdown) = shutdown::channel();
-        trigger.clone().on_signals().map_err(|error| Failure::Failed(format!("cannot listen for signals: {error}")))?;
+        trigger
+            .clone()
+            .on_signals()
+            .map_err(|error| Failure::Failed(format!("cannot listen for signals: {error}")))?;
         if self.while_stdin {
-            tokio::spawn(async move {
-                let mut byte = [0];
-                // Nothing is ever sent: the read ends with the pipe.
-                let _ended = tokio::io::stdin().read(&mut byte).await;
+            // A thread, since the read blocks until the pipe ends: nothing is ever sent.
+            std::thread::spawn(move || {
+                let _ended = std::io::stdin().read(&mut [0]);
                 trigger.advance();
             });
         }
@@ -109,8 +113,11 @@ fn options(config: &Config) -> consumer::Options {
 
 fn services(config: &Config) -> Result<Services, Failure> {
     let mut services = Services::default();
-    for (name, downstream) in config.require_downstream().map_err(|problem| Failure::Usage(problem.to_string()))? {
-        let service = service(downstream).map_err(|error| Failure::Usage(format!("[downstream.{name}]: {error}")))?;
+    for (name, downstream) in
+        config.require_downstream().map_err(|problem| Failure::Usage(problem.to_string()))?
+    {
+        let service =
+            service(downstream).map_err(|error| Failure::Usage(format!("[downstream.{name}]: {error}")))?;
         if name == "default" { services.add_rest(service) } else { services.add(name, service) }
     }
     Ok(services)

@@ -99,7 +99,12 @@ mod tests {
     }
 
     /// One claim that was sent `ago`, with a timeout of its own of 50 ms.
-    async fn seen(does: fn() -> Option<Outcome>, limits: Limits, ago: Duration, abort: &CancellationToken) -> Seen {
+    async fn seen(
+        does: fn() -> Option<Outcome>,
+        limits: Limits,
+        ago: Duration,
+        abort: &CancellationToken,
+    ) -> Seen {
         let clock = Clock::held();
         let claim = Claim {
             attempt: Attempt { task: 1, claim_no: 1 },

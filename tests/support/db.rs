@@ -62,6 +62,11 @@ impl Db {
         self.database.store()
     }
 
+    /// As a user writes it.
+    pub(crate) fn url(&self) -> String {
+        self.database.masked()
+    }
+
     // A person at a SQL client.
 
     /// Edits by hand; answers the rows changed.

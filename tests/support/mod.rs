@@ -6,6 +6,7 @@ mod consumer;
 mod db;
 mod dialect;
 pub(crate) mod servers;
+pub(crate) mod site;
 
 use std::thread;
 use std::time::Duration;

@@ -11,7 +11,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
-use super::db::Db;
+use super::Db;
 
 /// A permit whose call nobody saw end is held at most so long: 1 s + 0.5 s + 0.5 s + 2 s.
 pub(crate) const HOLD: Duration = Duration::from_secs(4);
@@ -33,7 +33,6 @@ impl Site {
 
     /// `more` is added to the downstream's section of the configuration.
     pub(crate) async fn with(db: Db, stub: StubOptions, more: &str) -> Self {
-        let db = db.migrated().await;
         db.set_max(stub.limit.unwrap_or(4).into()).await;
         let stub = stub::start(stub).await.unwrap();
         let folder = TempDir::new().unwrap();
@@ -118,10 +117,6 @@ pub(crate) async fn until(what: &str, condition: impl AsyncFn() -> bool) {
 pub(crate) struct Member(Child);
 
 impl Member {
-    pub(crate) fn pid(&self) -> u32 {
-        self.0.id()
-    }
-
     /// kill -9
     pub(crate) fn kill(mut self) {
         self.0.kill().unwrap();

@@ -121,6 +121,8 @@ impl Server {
 
     fn at_home<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let log = File::options().create(true).append(true).open(self.home.join("log")).unwrap();
+        // A MariaDB that starts removes the temporary tables it finds, those of a neighbour in /tmp too.
+        command.env("TMPDIR", &self.home);
         command.current_dir(self.home.join("data")).process_group(0).stdin(Stdio::null());
         command.stdout(log.try_clone().unwrap()).stderr(log)
     }
@@ -268,6 +270,7 @@ impl Server {
     /// Stops time for the server: the kernel still accepts and acknowledges for it, and nothing answers.
     pub(crate) fn freeze(&mut self) {
         self.signal(Signal::STOP);
+        until("the freeze", || self.processes().into_iter().all(process::is_stopped));
     }
 
     /// Ends [`Server::freeze`].

@@ -28,6 +28,16 @@ pub(super) fn working_in(folder: &Path) -> Vec<Pid> {
         .collect()
 }
 
+/// Whether all its threads stand still: the signal reaches one after the other.
+pub(super) fn is_stopped(pid: Pid) -> bool {
+    let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+    threads.into_iter().flatten().flatten().all(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        // "id (name) state ...", where the name may hold anything; a thread that has just ended has no file.
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
+    })
+}
+
 /// Waits until its standard input is closed, then ends the server in `home` and removes the folder.
 ///
 /// In a process group of its own, so that Ctrl-C at the tests does not end it.

@@ -1,0 +1,174 @@
+//! The command line: one file per command.
+//!
+//! A command takes its arguments apart, asks or tells the [`Store`](crate::store::Store), and prints. It decides nothing
+//! that another client of the database would have to decide as well. Data goes to standard output, everything else to
+//! standard error; both through `out::Out`. What a command cannot do it returns as a `fail::Failure`, which knows
+//! its exit code.
+//!
+//! | in the way of every command | file |
+//! |---|---|
+//! | which database, opened or created | `place` |
+//! | tables, JSON, messages, colour | `out` |
+//! | instants, ages, durations | `when`, `span` |
+//! | exit codes | `fail` |
+
+mod audit;
+mod batch;
+mod completions;
+mod demo;
+mod enqueue;
+mod fail;
+mod fleet;
+mod history;
+mod live;
+mod log;
+mod migrate;
+mod out;
+mod payload;
+mod permits;
+mod place;
+mod progress;
+mod run;
+mod shape;
+mod show;
+mod span;
+mod stub;
+mod task;
+mod tasks;
+mod when;
+mod who;
+mod why;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use fail::Failure;
+use out::Out;
+
+use crate::config::{Config, Sources, process_env};
+
+/// A task queue in your own SQL database with an exact, fleet-wide cap on calls in flight.
+#[derive(Debug, Parser)]
+#[command(name = "permitq", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command takes.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Everywhere")]
+struct Global {
+    /// Configuration file; else `PERMITQ_CONFIG`, then `permitq.toml` where there is one
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Database; else the environment's, then the configuration file's, then `sqlite://permitq.db`
+    #[arg(long, global = true, value_name = "URL")]
+    database: Option<String>,
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+impl Global {
+    /// The configuration, with what the command's own options set in it.
+    fn config(&self, mut flags: Vec<(String, String)>) -> Result<Config, Failure> {
+        if let Some(url) = &self.database {
+            flags.push(("database.url".to_owned(), url.clone()));
+        }
+        let sources = Sources { file: self.config.clone(), env: process_env(), flags, ..Sources::default() };
+        Config::load(&sources).map_err(|problems| Failure::Usage(problems.to_string()))
+    }
+
+    /// The same options again, for a child.
+    fn args(&self) -> Vec<String> {
+        let config = self.config.iter().map(|file| format!("--config={}", file.display()));
+        config.chain(self.database.iter().map(|url| format!("--database={url}"))).collect()
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// See the whole thing run: a downstream that counts, 8 consumer processes, 40 tasks, a cap of 4
+    Demo(demo::Options),
+    /// Run one consumer of the fleet
+    Run(run::Options),
+    /// Run several consumers on this host, restarted when they die, stopped together
+    Fleet(fleet::Options),
+    /// Create or upgrade the schema
+    Migrate,
+    /// Enqueue one task, or a file of them
+    Enqueue(enqueue::Options),
+    /// List tasks, newest first
+    Tasks(tasks::Options),
+    /// Show, retry or cancel one task
+    #[command(subcommand)]
+    Task(task::Command),
+    /// Show who holds the permits, or change how many there are
+    Permits(permits::Options),
+    /// Check the counters and compute the peak from the log
+    Audit(audit::Options),
+    /// Run a stub downstream for trying things
+    Stub(stub::Options),
+    /// Print the completion script of a shell
+    Completions(completions::Options),
+}
+
+impl Command {
+    async fn run(self, global: &Global, out: &Out) -> Result<ExitCode, Failure> {
+        match self {
+            Self::Demo(options) => return demo::run(&options, global.database.as_deref(), out).await,
+            Self::Run(options) => return options.run(global).await,
+            Self::Fleet(options) => return options.run(global).await,
+            Self::Migrate => migrate::run(global, out).await,
+            Self::Enqueue(options) => enqueue::run(options, global, out).await,
+            Self::Tasks(options) => tasks::run(options, global, out).await,
+            Self::Task(command) => task::run(command, global, out).await,
+            Self::Permits(options) => permits::run(options, global, out).await,
+            Self::Audit(options) => audit::run(&options, global, out).await,
+            Self::Stub(options) => stub::run(&options, out).await,
+            Self::Completions(options) => completions::run(&options, out),
+        }?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Runs the command that the process was started with, and answers its exit code.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output with code 0, anything else to standard error with code 2.
+            let code = if error.print().is_ok() { error.exit_code() } else { 1 };
+            return ExitCode::from(u8::try_from(code).unwrap_or(2));
+        }
+    };
+    let out = Out::new(cli.global.json);
+    let done = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(cli.command.run(&cli.global, &out)),
+        Err(error) => Err(Failure::Failed(format!("cannot start: {error}"))),
+    };
+    match done {
+        Ok(code) => code,
+        Err(failure) => {
+            if let Some(words) = failure.words() {
+                out.error(words);
+            }
+            failure.code()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_of_the_command_line_is_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

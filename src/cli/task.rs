@@ -1,0 +1,94 @@
+//! `permitq task show|retry|cancel ID`.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::fail::Failure;
+use super::out::Out;
+use super::who::who;
+use super::{Global, place, show, when};
+use crate::model::State;
+use crate::store::{Cancelled, Retried, Store};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Show a task, what happened to it, and why it is not running
+    Show(Which),
+    /// Make a failed or cancelled task run again, with all its attempts
+    Retry(Which),
+    /// Call a task off, also while it runs
+    Cancel(Which),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Which {
+    /// Its id
+    id: i64,
+}
+
+pub(super) async fn run(command: Command, global: &Global, out: &Out) -> Result<(), Failure> {
+    let mut store = place::open(global).await?;
+    match command {
+        Command::Show(Which { id }) => show::run(id, &mut store, out).await,
+        Command::Retry(Which { id }) => retry(id, &mut store, out).await,
+        Command::Cancel(Which { id }) => cancel(id, &mut store, out).await,
+    }
+}
+
+/// There is no such task.
+pub(super) fn missing(id: i64, store: &Store) -> Failure {
+    let place = store.database().masked();
+    Failure::Failed(format!("there is no task {id} in {place}; `permitq tasks` lists them"))
+}
+
+async fn retry(id: i64, store: &mut Store, out: &Out) -> Result<(), Failure> {
+    match store.retry(id, &who()).await? {
+        Retried::Missing => return Err(missing(id, store)),
+        Retried::NotFinished(state) => {
+            return Err(Failure::Failed(format!(
+                "task {id} is {state}: only a failed or cancelled task can be retried"
+            )));
+        }
+        Retried::Done => {
+            out.answer(&json!({"id": id, "state": State::Pending.as_str()}), || {
+                format!("task {id} is pending again")
+            })?;
+        }
+        Retried::AfterCooling(at) => {
+            let now = when::now(store).await?;
+            let state = if at > now { State::Scheduled } else { State::Pending };
+            out.answer(&json!({"id": id, "state": state.as_str(), "run_at": at.to_string()}), || {
+                let at = when::both(now, at);
+                format!("task {id} runs again {at}, when the call that was given up must be over")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+async fn cancel(id: i64, store: &mut Store, out: &Out) -> Result<(), Failure> {
+    let cooling = match store.cancel(id, &who()).await? {
+        Cancelled::Missing => return Err(missing(id, store)),
+        Cancelled::Finished(State::Cancelled) => {
+            out.note(&format!("task {id} was cancelled before"));
+            false
+        }
+        Cancelled::Finished(state) => {
+            return Err(Failure::Failed(format!("task {id} is {state} already: nothing is left to cancel")));
+        }
+        Cancelled::Done => false,
+        Cancelled::Cooling => true,
+    };
+    let answer = json!({"id": id, "state": State::Cancelled.as_str(), "cooling": cooling});
+    out.answer(&answer, || {
+        if cooling {
+            format!(
+                "task {id} is cancelled; its call may still run downstream, so its permit cools until that must be \
+                 over (see `permitq permits`)"
+            )
+        } else {
+            format!("task {id} is cancelled")
+        }
+    })?;
+    Ok(())
+}
