@@ -14,5 +14,5 @@ SELECT s.name, s.max_permits, s.in_use, r.kind,
        (SELECT min(run_at) FROM permitq_task WHERE state = 'scheduled') - CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AS next_due
   FROM permitq_semaphore s
   LEFT JOIN ready r ON r.semaphore = s.name AND r.kind IS NOT NULL
- WHERE s.name IN (SELECT value FROM json_each($2))
- ORDER BY s.name
+ WHERE s.name IN (SELECT value FROM json_each($1))
+ ORDER BY s.name, r.kind

@@ -511,10 +511,11 @@ impl Unit for RetryTask<'_> {
             return Ok(Retried::NotFinished(state));
         }
         let overlap_allowed = row.standing()?.on_abandon == OnAbandon::Retry;
-        let at = row.int_or_null("cools_until")?.filter(|_| !overlap_allowed);
+        let cools = sqlx::query(tx.sql.cools_until).bind(self.id).fetch_one(&mut *tx.conn).await?;
+        let at = cools.int_or_null("until")?.filter(|_| !overlap_allowed);
         sqlx::query(tx.sql.revive).bind(at).bind(at).bind(self.id).execute(&mut *tx.conn).await?;
         act(tx, self.who, "retry", Some(self.id), None).await?;
         let Some(_) = at else { return Ok(Retried::Done) };
-        Ok(Retried::AfterCooling(row.instant("cools_until")?))
+        Ok(Retried::AfterCooling(cools.instant("until")?))
     }
 }

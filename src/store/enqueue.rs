@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
-use sqlx::Row;
+use sqlx::any::AnyRow;
+use sqlx::{Executor, Row};
 
 use super::rows::micros;
 use super::unit::{Tx, Unit};
@@ -42,7 +43,7 @@ impl Unit for Enqueue<'_> {
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Enqueued>> {
         let rows: Vec<_> = self.tasks.iter().map(encode).collect();
-        let rows = sqlx::query(tx.sql.enqueue).bind(json!(rows).to_string()).fetch_all(&mut *tx.conn).await?;
+        let rows = insert(tx, json!(rows).to_string()).await?;
         let mut inserted: Vec<(i64, Option<String>)> =
             rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect::<sqlx::Result<_>>()?;
         // Ids ascend in the order of insertion, so sorting pairs those without a key with their tasks.
@@ -80,6 +81,21 @@ impl Unit for Enqueue<'_> {
             })
             .collect()
     }
+}
+
+/// Inserts these tasks and answers `(id, biz_key)` of those that went in.
+async fn insert(tx: &mut Tx<'_>, rows: String) -> sqlx::Result<Vec<AnyRow>> {
+    let sql = tx.sql;
+    let insert = sqlx::query(sql.enqueue).bind(rows);
+    if sql.enqueued.is_empty() {
+        return insert.fetch_all(&mut *tx.conn).await;
+    }
+    // No RETURNING there: a trigger collects the ids in a variable of the session.
+    tx.conn.execute(sql.collect).await?;
+    insert.execute(&mut *tx.conn).await?;
+    let inserted = sqlx::query(sql.enqueued).fetch_all(&mut *tx.conn).await?;
+    tx.conn.execute(sql.collected).await?;
+    Ok(inserted)
 }
 
 fn encode(task: &NewTask) -> serde_json::Value {

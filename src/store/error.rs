@@ -111,6 +111,13 @@ pub(super) fn is_refusal(error: &sqlx::Error) -> bool {
         // SQLITE_CONSTRAINT, SQLITE_TOOBIG, SQLITE_MISMATCH.
         return matches!(code.parse::<i32>().map(|code| code & 0xff), Ok(18..=20));
     }
+    #[cfg(feature = "mysql")]
+    if let Some(mysql) = database.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
+        // By number where the SQLSTATE is a catch-all: CHECK (MySQL), no default, cut, wrong value.
+        if matches!(mysql.number(), 3819 | 1364 | 1265 | 1366) {
+            return true;
+        }
+    }
     // SQLSTATE class 22 (data exception), 23 (integrity), 45 (raised by a trigger), P0001 (raised by a function).
     code.starts_with("22") || code.starts_with("23") || code.starts_with("45") || &*code == "P0001"
 }

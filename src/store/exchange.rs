@@ -125,7 +125,7 @@ impl Unit for LookUnit<'_> {
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Look> {
         let names = json!(self.semaphores).to_string();
-        let rows = sqlx::query(tx.sql.look).bind(&*names).bind(&*names).fetch_all(&mut *tx.conn).await?;
+        let rows = sqlx::query(tx.sql.look).bind(names).fetch_all(&mut *tx.conn).await?;
         let mut look = Look::default();
         for row in &rows {
             look.alive = row.int("alive")?;
@@ -186,7 +186,8 @@ impl Exchange<'_> {
             return Ok((Vec::new(), Vec::new()));
         }
         let list = |ended: &[&Ended]| {
-            let attempts: Vec<_> = ended.iter().map(|ended| ended.attempt).collect();
+            let mut attempts: Vec<_> = ended.iter().map(|ended| ended.attempt).collect();
+            attempts.sort_unstable_by_key(|attempt| attempt.task); // the one lock order
             json!(attempts.iter().map(|a| json!({"id": a.task, "claim_no": a.claim_no})).collect::<Vec<_>>())
                 .to_string()
         };

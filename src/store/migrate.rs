@@ -69,12 +69,17 @@ impl Unit for Read {
         if installed == 0 {
             return Ok(None);
         }
-        let row = sqlx::query(tx.sql.schema).fetch_one(&mut *tx.conn).await?;
-        Ok(Some(Schema {
-            version: row.try_get(0)?,
-            min_binary: row.try_get(1)?,
-            installation: row.try_get(2)?,
-        }))
+        // No row yet: a migration was cut short where DDL commits by itself.
+        let rows = sqlx::query(tx.sql.schema).fetch_all(&mut *tx.conn).await?;
+        rows.first()
+            .map(|row| {
+                Ok(Schema {
+                    version: row.try_get(0)?,
+                    min_binary: row.try_get(1)?,
+                    installation: row.try_get(2)?,
+                })
+            })
+            .transpose()
     }
 }
 
@@ -85,14 +90,27 @@ impl Unit for Migrate {
     const NAME: &'static str = "migrate";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Migrated> {
-        let from = Read.run(tx).await?.map_or(0, |schema| schema.version);
-        let mut to = from;
-        for (version, migration) in (1..).zip(tx.sql.migrations) {
-            if version > from {
-                tx.conn.execute(sqlx::raw_sql(*migration)).await?;
-                to = version;
-            }
+        let locked: Option<i64> = sqlx::query_scalar(tx.sql.migrate_lock).fetch_one(&mut *tx.conn).await?;
+        if locked != Some(1) {
+            return Err(sqlx::Error::Protocol("another migration is still at work; try again".to_owned()));
         }
-        Ok(Migrated { from, to })
+        let migrated = upgrade(tx).await;
+        let unlocked = tx.conn.execute(tx.sql.migrate_unlock).await;
+        let migrated = migrated?;
+        unlocked?;
+        Ok(migrated)
     }
+}
+
+/// Under the lock: what another process has migrated meanwhile is seen.
+async fn upgrade(tx: &mut Tx<'_>) -> sqlx::Result<Migrated> {
+    let from = Read.run(tx).await?.map_or(0, |schema| schema.version);
+    let mut to = from;
+    for (version, migration) in (1..).zip(tx.sql.migrations) {
+        if version > from {
+            tx.conn.execute(sqlx::raw_sql(*migration)).await?;
+            to = version;
+        }
+    }
+    Ok(Migrated { from, to })
 }

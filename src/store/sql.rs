@@ -2,7 +2,7 @@
 //! database is a compile error.
 
 macro_rules! statements {
-    ($($name:ident)*) => {
+    ($($name:ident)* ; mysql only: $($only:ident)*) => {
         /// The statements of one database.
         #[derive(Debug)]
         pub(crate) struct Sql {
@@ -10,24 +10,35 @@ macro_rules! statements {
             /// Migrations in order; the first makes schema version 1.
             pub(super) migrations: &'static [&'static str],
             $(pub(super) $name: &'static str,)*
+            $(pub(super) $only: &'static str,)*
         }
 
         #[cfg(feature = "sqlite")]
-        static SQLITE: Sql = Sql {
-            dialect: Dialect::Sqlite,
-            migrations: &[include_str!("../../sql/sqlite/migrations/0001_core.sql")],
-            $($name: include_str!(concat!("../../sql/sqlite/", stringify!($name), ".sql")),)*
-        };
+        static SQLITE: Sql = statements!(@set "sqlite" Sqlite [$($name)*] [$($only)*]);
+        #[cfg(feature = "postgres")]
+        static POSTGRES: Sql = statements!(@set "postgres" Postgres [$($name)*] [$($only)*]);
+        #[cfg(feature = "mysql")]
+        static MYSQL: Sql = statements!(@set "mysql" Mysql [$($name)* $($only)*] []);
+    };
+    (@set $folder:literal $dialect:ident [$($name:ident)*] [$($empty:ident)*]) => {
+        Sql {
+            dialect: Dialect::$dialect,
+            migrations: &[include_str!(concat!("../../sql/", $folder, "/migrations/0001_core.sql"))],
+            $($name: include_str!(concat!("../../sql/", $folder, "/", stringify!($name), ".sql")),)*
+            $($empty: "",)*
+        }
     };
 }
 
 statements! {
-    session begin installed schema clock
+    session begin migrate_lock migrate_unlock installed schema clock
     enqueue keyed
     look promote lock room pick mark permits own ended_by log cool settle
     register beat held running leave late own_cooling
     expired fence abandoned cooled released uncool counted drift repair longest impossible retired
-    semaphores holders consumers set_max add_semaphore task list states attempts actions act standing cancel revive sweep
+    semaphores holders consumers set_max add_semaphore task list states attempts actions act standing cools_until
+    cancel revive sweep
+    ; mysql only: collect enqueued collected
 }
 
 /// Which database speaks.
@@ -53,10 +64,16 @@ impl Dialect {
     }
 
     /// Its statements; `None` where this binary was built without them.
+    #[allow(clippy::unnecessary_wraps)] // a build may leave databases out
     pub(super) fn sql(self) -> Option<&'static Sql> {
         match self {
             #[cfg(feature = "sqlite")]
             Self::Sqlite => Some(&SQLITE),
+            #[cfg(feature = "postgres")]
+            Self::Postgres => Some(&POSTGRES),
+            #[cfg(feature = "mysql")]
+            Self::Mysql => Some(&MYSQL),
+            #[cfg(not(all(feature = "sqlite", feature = "postgres", feature = "mysql")))]
             _ => None,
         }
     }

@@ -1,0 +1,2 @@
+-- A further downstream.
+INSERT INTO permitq_semaphore (name, max_permits) VALUES (?, ?)

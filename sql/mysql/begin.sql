@@ -1,0 +1,2 @@
+-- READ COMMITTED, set for the session: each statement sees what was committed before it.
+START TRANSACTION

@@ -1,0 +1,2 @@
+-- The next migration may come.
+SELECT RELEASE_LOCK(CONCAT('permitq.', database()))

@@ -1,0 +1,10 @@
+-- Then the task: the first ? due tasks of one (semaphore, kind), in the order of the claim (urgency is -priority). Whoever
+-- may hold the semaphore waits for no task.
+SELECT id, claim_no + 1 AS claim_no, kind, semaphore, biz_key, payload, priority,
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', run_at) AS run_at,
+       attempts + 1 AS attempts, max_attempts, on_abandon, timeout
+  FROM permitq_task FORCE INDEX (permitq_task_ready)
+ WHERE state = 'pending' AND semaphore = ? AND kind = ?
+ ORDER BY urgency, permitq_task.run_at, permitq_task.id
+ LIMIT ?
+   FOR UPDATE SKIP LOCKED

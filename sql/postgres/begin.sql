@@ -1,0 +1,2 @@
+-- READ COMMITTED: each statement sees what was committed before it, so a read after a lock is fresh.
+BEGIN ISOLATION LEVEL READ COMMITTED

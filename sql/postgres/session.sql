@@ -1,0 +1,21 @@
+-- Once per connection. A waiting statement gives up before the client does, and a client that is frozen or cut off
+-- inside a transaction loses it, with its locks. synchronous_commit stays the server's.
+SET application_name = 'permitq';
+SET timezone = 'UTC';
+SET default_transaction_isolation = 'read committed';
+SET statement_timeout = '8s';
+SET lock_timeout = '5s';
+SET idle_in_transaction_session_timeout = '10s';
+-- Every statement here walks an index, and stops where it has enough. No scans, sorts of whole ranges or plans that were
+-- made and kept while the tables were small: planning costs a fraction of a millisecond, a scan of the backlog the queue.
+SET enable_seqscan = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_bitmapscan = off;
+SET jit = off;
+SET plan_cache_mode = force_custom_plan;
+-- Where the server can: notice within a statement that the client has gone.
+DO $$ BEGIN
+    PERFORM set_config('client_connection_check_interval', '2s', false);
+EXCEPTION WHEN others THEN NULL;
+END $$;

@@ -1,0 +1,3 @@
+-- One task, locked, with what decides its next move.
+SELECT id, claim_no, semaphore, state, consumer, attempts, max_attempts, on_abandon
+  FROM permitq_task WHERE id = $1 FOR UPDATE

@@ -1,0 +1,2 @@
+-- The end of the transaction unlocks.
+SELECT 1
