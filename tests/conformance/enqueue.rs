@@ -121,7 +121,7 @@ async fn every_field_is_stored(db: Db) {
     assert_eq!((stored.claim_no, stored.attempts, &*stored.semaphore), (0, 0, "default"));
     let open = db.task(db.enqueue_one(NewTask::new("call", "")).await).await;
     assert_eq!((open.payload.as_deref(), open.max_attempts, open.on_abandon), (Some("{}"), None, None));
-    assert_eq!((open.timeout, open.run_at), (None, open.created_at));
+    assert_eq!((open.timeout, open.state, open.source.as_str()), (None, State::Pending, "api"));
 }
 
 async fn a_plain_insert_is_a_whole_task(db: Db) {

@@ -310,9 +310,14 @@ fn random_lives(db: impl Future<Output = Db>) {
         .unwrap();
 }
 
-mod sqlite {
-    #[test]
-    fn random_lives_keep_the_promises() {
-        super::random_lives(crate::support::Db::sqlite());
-    }
+macro_rules! on {
+    ($($database:ident)*) => {
+        $(mod $database {
+            #[test]
+            fn random_lives_keep_the_promises() {
+                super::random_lives(crate::support::Db::$database());
+            }
+        })*
+    };
 }
+on! { sqlite postgres mariadb }

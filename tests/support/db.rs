@@ -1,6 +1,7 @@
 //! One fresh database for one test, with a person at a SQL client beside it.
 
 use std::any::Any;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use permitq::model::{NewTask, Task};
@@ -8,9 +9,10 @@ use permitq::store::{Database, Enqueued, Left, Registration, Store};
 use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 use tempfile::TempDir;
 use tokio::sync::Mutex;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
+use super::servers::{self, Server};
 use super::{Consumer, dialect};
 
 /// The lease that test consumers register with. Nothing waits for it: tests move it back instead.
@@ -40,6 +42,23 @@ impl Db {
             place,
         )
         .await
+    }
+
+    /// On the shared PostgreSQL server.
+    pub(crate) async fn postgres() -> Self {
+        Self::on(servers::postgres).await
+    }
+
+    /// On the shared MariaDB server.
+    pub(crate) async fn mariadb() -> Self {
+        Self::on(servers::mariadb).await
+    }
+
+    async fn on(server: fn() -> &'static Server) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let url = spawn_blocking(move || server().database(&name)).await.unwrap();
+        Self::at(&url, &url, ()).await
     }
 
     /// `url` as a user writes it, `raw` as the driver takes it; `place` keeps the database for as long.
