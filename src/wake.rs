@@ -1,7 +1,8 @@
 //! Wake-ups: a hint that something was committed. The probe is the truth; a wake-up only makes it come sooner.
 //!
 //! `SQLite` says nothing to other processes, but every commit writes to the `-wal` file, and inotify (Linux) tells of that
-//! within a fraction of a millisecond. A hint may be missing or spurious; nothing depends on it but the delay.
+//! within a fraction of a millisecond. PostgreSQL notifies, over a connection of its own. MySQL has nothing to offer.
+//! A hint may be missing or spurious; nothing depends on it but the delay.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::store::Database;
+use crate::store::{Database, Dialect};
 
 /// Tells when to look.
 #[derive(Debug)]
@@ -30,11 +31,24 @@ struct Hint {
     connected: AtomicBool,
 }
 
+impl Hint {
+    /// Polls must not go on backing off.
+    fn lost(&self) {
+        self.connected.store(false, Ordering::Relaxed);
+        self.notify.notify_one();
+    }
+}
+
 impl Wake {
     /// Connects to what the database offers.
     pub(crate) fn connect(database: &Database) -> Self {
         let hint = Arc::<Hint>::default();
-        let watcher = database.file().map(|file| tokio::spawn(watch(file, hint.clone())));
+        let watcher = match (database.dialect(), database.file()) {
+            (Dialect::Sqlite, Some(file)) => Some(tokio::spawn(watch(file, hint.clone()))),
+            #[cfg(feature = "postgres")]
+            (Dialect::Postgres, _) => Some(tokio::spawn(listen(database.url().to_owned(), hint.clone()))),
+            _ => None,
+        };
         Self { hint, watcher }
     }
 
@@ -57,6 +71,30 @@ impl Drop for Wake {
     }
 }
 
+/// Listens for as long as this process works, over one connection after another.
+#[cfg(feature = "postgres")]
+async fn listen(url: String, hint: Arc<Hint>) {
+    loop {
+        let _lost = listen_once(&url, &hint).await;
+        hint.lost();
+        sleep(Duration::from_secs(1).mul_f64(0.5 + fastrand::f64())).await;
+    }
+}
+
+#[cfg(feature = "postgres")]
+async fn listen_once(url: &str, hint: &Hint) -> sqlx::Result<()> {
+    let mut listener = sqlx::postgres::PgListener::connect(url).await?;
+    listener.listen("permitq").await?;
+    hint.connected.store(true, Ordering::Relaxed);
+    // What was committed before we listened.
+    hint.notify.notify_one();
+    // `None`: the connection is lost, and what was notified meanwhile with it.
+    while listener.try_recv().await?.is_some() {
+        hint.notify.notify_one();
+    }
+    Ok(())
+}
+
 /// After a write to the file, a commit is there to be seen at one of these moments, fast disk or slow.
 const FLUSH: [Duration; 3] = [Duration::from_millis(1), Duration::from_millis(4), Duration::from_millis(10)];
 
@@ -67,7 +105,7 @@ async fn watch(file: PathBuf, hint: Arc<Hint>) {
     wal.push("-wal");
     loop {
         let _lost = watch_once(Path::new(&wal), &hint).await;
-        hint.connected.store(false, Ordering::Relaxed);
+        hint.lost();
         sleep(Duration::from_secs(1)).await;
     }
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::fail::Failure;
-use super::fleet::{Members, kill};
+use super::fleet::{Fleet, kill};
 use super::live::Live;
 use super::out::Out;
 use crate::config::HumanDuration;
@@ -120,7 +120,7 @@ impl Options {
         stage.store.enqueue(&vec![task; self.tasks as usize]).await?;
         let log = config.with_file_name("consumers.log");
         let mut fleet =
-            Members::start(self.consumers, &[format!("--config={}", config.display())], Some(&log))?;
+            Fleet::start(self.consumers, &[format!("--config={}", config.display())], Some(&log))?;
         let (trigger, shutdown) = shutdown::channel();
         let signalled = |error| Failure::Failed(format!("cannot listen for signals: {error}"));
         trigger.clone().on_signals().map_err(signalled)?;
@@ -218,28 +218,29 @@ impl Options {
             "utilisation": (utilisation * 1000.0).round() / 1000.0,
             "wall_s": (wall * 1000.0).round() / 1000.0,
         });
-        let mut text = format!(
+        let mut lines = vec![format!(
             "{succeeded} tasks succeeded; downstream saw at most {} of {} in flight; utilisation {:.0} %",
             stub.max_in_flight,
             self.max,
             utilisation * 100.0,
-        );
+        )];
         if stub.duplicates > 0 {
-            text.push_str(&format!(
-                "\n{} calls were made again, because their consumer died before it could record the answer \
+            lines.push(format!(
+                "{} calls were made again, because their consumer died before it could record the answer \
                  (the same Idempotency-Key tells the downstream)",
                 stub.duplicates
             ));
         }
         if succeeded < tasks {
-            text.push_str(&format!("\n{} TASKS DID NOT SUCCEED", tasks - succeeded));
+            lines.push(format!("{} TASKS DID NOT SUCCEED", tasks - succeeded));
         }
         if !held {
-            text.push_str(&format!("\nTHE CAP BROKE: {} calls too many", stub.overruns));
+            lines.push(format!("THE CAP BROKE: {} calls too many", stub.overruns));
         }
         if in_use != 0 {
-            text.push_str(&format!("\n{in_use} PERMITS DID NOT COME BACK"));
+            lines.push(format!("{in_use} PERMITS DID NOT COME BACK"));
         }
+        let text = lines.join("\n");
         (ok, Report { json, text })
     }
 }

@@ -38,13 +38,13 @@ impl Options {
         if let Some(slots) = self.slots {
             args.push(format!("--slots={slots}"));
         }
-        let mut fleet = Members::start(self.consumers, &args, None)?;
+        let mut fleet = Fleet::start(self.consumers, &args, None)?;
         Ok(ExitCode::from(fleet.watch(shutdown).await?))
     }
 }
 
 /// The processes of a fleet.
-pub(super) struct Members {
+pub(super) struct Fleet {
     args: Vec<String>,
     /// Where their logs go; to ours where `None`.
     log: Option<File>,
@@ -66,7 +66,7 @@ struct Member {
 /// A consumer that lived as long as this did not fail at its start.
 const GROWN_UP: Duration = Duration::from_secs(30);
 
-impl Members {
+impl Fleet {
     /// Starts `count` consumers, each as `permitq run ARGS`.
     pub(super) fn start(count: u32, args: &[String], log: Option<&Path>) -> Result<Self, Failure> {
         let log = log.map(File::create).transpose().map_err(cannot_start)?;
@@ -191,6 +191,7 @@ impl Members {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn cannot_start(error: std::io::Error) -> Failure {
     Failure::Failed(format!("cannot start a consumer: {error}"))
 }

@@ -53,6 +53,11 @@ impl Looking {
         self.at = self.at.min(soon);
     }
 
+    /// A task of ours is due after so long.
+    pub(super) fn later(&mut self, delay: Duration) {
+        self.at = self.at.min(Moment::now() + delay);
+    }
+
     pub(super) fn saw(&mut self, look: Look, services: &Services, wake_connected: bool) {
         let now = Moment::now();
         self.looked = now;

@@ -17,7 +17,7 @@ use super::run::run;
 use super::{Consumer, Exit, Options, Services};
 use crate::clock::{Clock, Instant};
 use crate::event::Event;
-use crate::model::{Attempt, Claim, Ended, Lease};
+use crate::model::{Attempt, Claim, Ended, Lease, RunAt};
 use crate::shutdown::{Shutdown, Stage};
 use crate::store::{Database, Error, Exchanged, Left, Recorded, Registration, Store};
 use crate::wake::Wake;
@@ -278,6 +278,9 @@ impl Loop {
         for (ended, recorded) in ended.into_iter().zip(exchanged.recorded) {
             match recorded {
                 Recorded::Done => {
+                    if let Some(RunAt::In(delay) | RunAt::AfterCooling(delay)) = ended.settlement.run_at {
+                        self.looking.later(delay);
+                    }
                     Event::Ended { attempt: ended.attempt, settlement: &ended.settlement }.emit();
                 }
                 Recorded::Lost => {

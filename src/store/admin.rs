@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::record::record;
+use super::record::{record, wake};
 use super::rows::{self, Read};
 use super::unit::{Tx, Unit};
 use super::{Result, Store};
@@ -514,6 +514,7 @@ impl Unit for RetryTask<'_> {
         let cools = sqlx::query(tx.sql.cools_until).bind(self.id).fetch_one(&mut *tx.conn).await?;
         let at = cools.int_or_null("until")?.filter(|_| !overlap_allowed);
         sqlx::query(tx.sql.revive).bind(at).bind(at).bind(self.id).execute(&mut *tx.conn).await?;
+        wake(tx).await?;
         act(tx, self.who, "retry", Some(self.id), None).await?;
         let Some(_) = at else { return Ok(Retried::Done) };
         Ok(Retried::AfterCooling(cools.instant("until")?))

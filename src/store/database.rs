@@ -72,6 +72,12 @@ impl Database {
         mask(&self.url)
     }
 
+    /// As the driver takes it, secrets included.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// A store on this database. Nothing is opened before it is needed.
     pub fn store(&self) -> Store {
         Store { database: self.clone(), conn: None }

@@ -3,6 +3,7 @@
 //! its to end, and frees the permits of the clear ends last.
 
 use serde_json::json;
+use sqlx::Executor;
 
 use super::rows::micros;
 use super::unit::Tx;
@@ -29,7 +30,18 @@ pub(super) async fn record(tx: &mut Tx<'_>, ended_by: &str, ended: &[&Ended]) ->
             ended.len()
         )));
     }
+    if ended.iter().any(|ended| !ended.settlement.state.is_final()) {
+        wake(tx).await?;
+    }
     Ok(i64::try_from(ended.len() - unclear).unwrap_or(i64::MAX))
+}
+
+/// Tells idle consumers, where the database can, that a task may be claimed now or soon.
+pub(super) async fn wake(tx: &mut Tx<'_>) -> sqlx::Result<()> {
+    if !tx.sql.notify.is_empty() {
+        tx.conn.execute(tx.sql.notify).await?;
+    }
+    Ok(())
 }
 
 /// Takes (+) or frees (-) permits: the last lock of a transaction.

@@ -2,7 +2,7 @@
 //! database is a compile error.
 
 macro_rules! statements {
-    ($($name:ident)* ; mysql only: $($only:ident)*) => {
+    ($($name:ident)* ; mysql only: $($mysql:ident)* ; postgres only: $($postgres:ident)*) => {
         /// The statements of one database.
         #[derive(Debug)]
         pub(crate) struct Sql {
@@ -10,15 +10,16 @@ macro_rules! statements {
             /// Migrations in order; the first makes schema version 1.
             pub(super) migrations: &'static [&'static str],
             $(pub(super) $name: &'static str,)*
-            $(pub(super) $only: &'static str,)*
+            $(pub(super) $mysql: &'static str,)*
+            $(pub(super) $postgres: &'static str,)*
         }
 
         #[cfg(feature = "sqlite")]
-        static SQLITE: Sql = statements!(@set "sqlite" Sqlite [$($name)*] [$($only)*]);
+        static SQLITE: Sql = statements!(@set "sqlite" Sqlite [$($name)*] [$($mysql)* $($postgres)*]);
         #[cfg(feature = "postgres")]
-        static POSTGRES: Sql = statements!(@set "postgres" Postgres [$($name)*] [$($only)*]);
+        static POSTGRES: Sql = statements!(@set "postgres" Postgres [$($name)* $($postgres)*] [$($mysql)*]);
         #[cfg(feature = "mysql")]
-        static MYSQL: Sql = statements!(@set "mysql" Mysql [$($name)* $($only)*] []);
+        static MYSQL: Sql = statements!(@set "mysql" Mysql [$($name)* $($mysql)*] [$($postgres)*]);
     };
     (@set $folder:literal $dialect:ident [$($name:ident)*] [$($empty:ident)*]) => {
         Sql {
@@ -39,6 +40,7 @@ statements! {
     semaphores holders consumers set_max add_semaphore task list states attempts actions act standing cools_until
     cancel revive sweep
     ; mysql only: collect enqueued collected
+    ; postgres only: notify
 }
 
 /// Which database speaks.

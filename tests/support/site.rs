@@ -16,7 +16,7 @@ use super::Db;
 /// A permit whose call nobody saw end is held at most so long: 1 s + 0.5 s + 0.5 s + 2 s.
 pub(crate) const HOLD: Duration = Duration::from_secs(4);
 /// Nothing in a test takes longer; what does has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Database, downstream and configuration.
 pub(crate) struct Site {

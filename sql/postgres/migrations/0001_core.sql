@@ -123,8 +123,8 @@ BEGIN
         RAISE EXCEPTION 'permitq: no such semaphore; see SELECT name FROM permitq_semaphore'
         USING ERRCODE = 'foreign_key_violation', DETAIL = 'It is called ' || unknown || '.';
     END IF;
-    IF EXISTS (SELECT 1 FROM came WHERE state = 'pending') THEN
-        PERFORM pg_notify('permitq', '');
+    IF EXISTS (SELECT 1 FROM came WHERE state <> 'blocked') THEN
+        PERFORM pg_notify('permitq', '');     -- for later ones, too: whoever waits sets its timer
     END IF;
     RETURN NULL;
 END $$;
