@@ -93,18 +93,16 @@ impl Looking {
         self.at = Moment::now();
     }
 
-    pub(super) fn claimed(&mut self, semaphore: &str, claimed: usize, want: usize) {
-        if want == 0 {
-            return;
-        }
-        if claimed < want {
-            // No more due tasks, or no more permits, as far as we know: the next look tells.
-            self.ready.retain(|(name, _)| name != semaphore);
-        } else {
-            // There may be more; let the others have their share first.
-            let soon = Moment::now() + Duration::from_millis(5).mul_f64(1.0 + 2.0 * fastrand::f64());
-            self.at = self.at.min(soon.max(self.looked + CROWDED / 4));
-        }
+    /// Fewer tasks than wanted: no more are due, or others took them, or the cap was lowered. A look tells.
+    pub(super) fn ran_short(&mut self, semaphore: &str) {
+        self.ready.retain(|(name, _)| name != semaphore);
+        self.at = Moment::now();
+    }
+
+    /// All that was our share of the free permits: there may be more. Let the others have theirs first.
+    pub(super) fn got_all(&mut self) {
+        let soon = Moment::now() + Duration::from_millis(5).mul_f64(1.0 + 2.0 * fastrand::f64());
+        self.at = self.at.min(soon);
     }
 
     fn policies(&self, semaphore: &str) -> Vec<Policy> {

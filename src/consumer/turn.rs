@@ -272,7 +272,8 @@ impl Loop {
         want: usize,
         exchanged: Exchanged,
     ) {
-        if !ended.is_empty() {
+        let hand_over = !ended.is_empty();
+        if hand_over {
             self.batch = (self.batch * 2).min(BATCH);
         }
         for (ended, recorded) in ended.into_iter().zip(exchanged.recorded) {
@@ -289,7 +290,11 @@ impl Loop {
                 }
             }
         }
-        self.looking.claimed(semaphore, exchanged.claims.len(), want);
+        if exchanged.claims.len() < want {
+            self.looking.ran_short(semaphore);
+        } else if !hand_over {
+            self.looking.got_all();
+        }
         for claim in exchanged.claims {
             self.start_call(consumer, claim);
         }

@@ -42,8 +42,18 @@ async fn members_drain_when_their_fleet_is_killed(db: Db) {
 
 async fn the_demo_keeps_the_cap_although_consumers_are_killed(db: Db) {
     let site = Site::new(db, 4).await;
-    let url = site.db.url();
-    let args = ["demo", "--database", &url, "--tasks", "24", "--call-time", "500ms", "--kill", "3", "--json"];
+    let args = [
+        "demo",
+        "--database",
+        site.db.url(),
+        "--tasks",
+        "24",
+        "--call-time",
+        "500ms",
+        "--kill",
+        "3",
+        "--json",
+    ];
     let demo = site.permitq(&args).output().unwrap();
     let text = String::from_utf8_lossy(&demo.stdout);
     assert!(demo.status.success(), "{text}\n{}", String::from_utf8_lossy(&demo.stderr));

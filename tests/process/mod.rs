@@ -3,4 +3,5 @@
 mod crash;
 mod fleet;
 mod shutdown;
+mod stuck;
 mod tuning;

@@ -22,6 +22,7 @@ pub(crate) const LEASE: Duration = Duration::from_mins(1);
 pub(crate) struct Db {
     pub(crate) database: Database,
     url: String,
+    raw: String,
     hand: Mutex<AnyConnection>,
     /// For the steps below that any process may take.
     any: Mutex<Store>,
@@ -66,7 +67,7 @@ impl Db {
         let database = Database::new(url).unwrap().create();
         let hand = Mutex::new(connect(raw).await);
         let any = Mutex::new(database.store());
-        Self { database, url: raw.to_owned(), hand, any, _place: Box::new(place) }
+        Self { database, url: url.to_owned(), raw: raw.to_owned(), hand, any, _place: Box::new(place) }
     }
 
     /// With the schema, and the transition table as a trigger: whatever a test does, no SQL moves outside it.
@@ -82,8 +83,8 @@ impl Db {
     }
 
     /// As a user writes it.
-    pub(crate) fn url(&self) -> String {
-        self.database.masked()
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
 
     // A person at a SQL client.
@@ -133,7 +134,7 @@ impl Db {
 
     /// Begins a transaction with these statements, on a connection of its own, and keeps it open.
     pub(crate) async fn hold(&self, statements: &[&str]) -> Held {
-        let mut conn = connect(&self.url).await;
+        let mut conn = connect(&self.raw).await;
         conn.execute(dialect::begin(self.database.dialect())).await.unwrap();
         for statement in statements {
             conn.execute(sqlx::raw_sql(AssertSqlSafe((*statement).to_owned()))).await.unwrap();
