@@ -7,9 +7,7 @@ use permitq::model::State;
 use crate::support::Db;
 use crate::support::site::{Site, until};
 
-/// Shorter than the grace of 1.5 s.
 const SHORT: Duration = Duration::from_millis(700);
-/// Longer.
 const LONG: Duration = Duration::from_millis(1900);
 
 contract! {
@@ -36,7 +34,7 @@ async fn sigterm_lets_running_calls_end_and_claims_nothing_new(db: Db) {
 async fn when_the_grace_is_over_the_rest_is_handed_back(db: Db) {
     let site = Site::new(db, 1).await;
     let task = site.enqueue(1, LONG).await[0];
-    let mut member = site.consumer("c");
+    let mut member = site.start_with(&["run"], &[("PERMITQ_SHUTDOWN__GRACE", "100ms")]);
     site.in_flight(1).await;
     member.terminate();
     assert_eq!(member.exit_code().await, Some(3));

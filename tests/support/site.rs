@@ -41,7 +41,7 @@ impl Site {
              [consumer]\npoll = \"200ms\"\n\
              [lease]\nduration = \"2s\"\nheartbeat = \"250ms\"\nreclaim = \"250ms\"\n\
              [retry]\nbackoff = \"100ms\"\n\
-             [shutdown]\ngrace = \"1500ms\"\n\
+             [shutdown]\ngrace = \"1m\"\n\
              [downstream.default]\nurl = {:?}\ncall_timeout = \"2s\"\nconnect_timeout = \"500ms\"\n\
              tcp_user_timeout = \"500ms\"\nstart_window = \"1s\"\n{more}\n",
             db.url(),
