@@ -10,6 +10,7 @@ mod config;
 mod enqueue;
 mod permits;
 mod place;
+mod readme;
 mod task;
 
 use std::io::Write;
