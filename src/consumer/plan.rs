@@ -83,14 +83,16 @@ impl Looking {
             _ => self.poll,
         };
         self.at = now + self.pause.mul_f64(0.75 + 0.5 * fastrand::f64());
-        if let Some(due) = look.next_due {
+        // What is overdue is promoted first.
+        if let Some(due) = look.next_due.filter(|due| !due.is_zero()) {
             self.at = self.at.min(now + due);
         }
     }
 
+    /// Look again: at once, or after others have done it who are at it right now.
     pub(super) fn promoted(&mut self, promoted: u64) {
         self.promote = promoted == PROMOTION;
-        self.at = Moment::now();
+        self.at = Moment::now() + if promoted == 0 { CROWDED / 10 } else { Duration::ZERO };
     }
 
     /// Fewer tasks than wanted: no more are due, or others took them, or the cap was lowered. A look tells.
@@ -171,16 +173,16 @@ impl Loop {
     fn claim(&mut self) -> Option<Job> {
         let free_slots = self.free_slots();
         let consumer = self.id.clone().filter(|_| self.may_claim())?;
-        if free_slots > 0 {
-            if self.looking.promote {
-                self.looking.promote = false;
-                return Some(Job::Promote);
-            }
-            if let Some((semaphore, share)) = self.looking.free.pop_front() {
-                let policies = self.looking.policies(&semaphore);
-                let want = share.min(free_slots);
-                return Some(Job::Exchange { consumer, semaphore, ended: Vec::new(), want, policies });
-            }
+        if self.looking.promote {
+            self.looking.promote = false;
+            return Some(Job::Promote);
+        }
+        if free_slots > 0
+            && let Some((semaphore, share)) = self.looking.free.pop_front()
+        {
+            let policies = self.looking.policies(&semaphore);
+            let want = share.min(free_slots);
+            return Some(Job::Exchange { consumer, semaphore, ended: Vec::new(), want, policies });
         }
         // Also while every slot is busy: a hand-over goes by what the last look showed.
         (Moment::now() >= self.looking.at).then(|| Job::Look(self.services.semaphores()))

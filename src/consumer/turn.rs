@@ -78,8 +78,6 @@ pub(super) struct Loop {
 
 /// The most ends that one exchange carries.
 pub(super) const BATCH: usize = 200;
-/// The loop turns at least this often, so that the heart sees it alive.
-const TURN: Duration = Duration::from_millis(500);
 /// After giving up, how long the ends may take to be recorded.
 const LAST_WORDS: Duration = Database::LIMIT.saturating_mul(2);
 
@@ -191,15 +189,21 @@ impl Loop {
         }
     }
 
-    /// The next moment at which something is due by itself.
+    /// The next moment at which something is due by itself; also a sign of life for the heart, several times per lease.
     fn next_turn(&self) -> Moment {
         let now = Moment::now();
-        let mut turn = now + TURN;
-        if self.store.is_some() && self.may_claim() && self.free_slots() > 0 {
-            turn = turn.min(self.looking.at.max(self.not_before));
-        } else if self.store.is_some() && self.not_before > now {
-            turn = turn.min(self.not_before);
-        }
+        let lease = self.lease.deadline().since(self.clock.now());
+        let idle = self.store.is_some();
+        let due = [
+            Some(now + self.options.lease / 8),
+            (!lease.is_zero()).then(|| now + lease),
+            (idle && self.may_claim()).then(|| self.looking.at.max(self.not_before)),
+            (idle && self.not_before > now).then_some(self.not_before),
+            self.give_up_at.filter(|_| self.stop_at.is_none()),
+            self.stop_at,
+        ];
+        let turn = due.into_iter().flatten().min().unwrap_or(now);
+        // A moment that has just passed must not make the loop spin.
         turn.max(now + Duration::from_millis(1))
     }
 
