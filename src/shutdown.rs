@@ -36,6 +36,11 @@ impl Trigger {
         });
     }
 
+    /// Drain, if that has not begun.
+    pub fn drain(&self) {
+        self.0.send_modify(|stage| *stage = Stage::Drain.max(*stage));
+    }
+
     /// Advances at each SIGTERM or SIGINT, for as long as the process lives.
     ///
     /// # Errors

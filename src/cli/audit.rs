@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::fail::Failure;
 use super::out::Out;
 use super::{Global, place, when};
-use crate::model::{Limits, Semaphore};
+use crate::model::Semaphore;
 use crate::store::{Peak, Store};
 
 /// Bound on each statement that only reads.
@@ -110,7 +110,8 @@ impl Repaired {
 
 pub(super) async fn run(options: &Options, global: &Global, out: &Out) -> Result<(), Failure> {
     let mut store = place::open(global).await?;
-    let repaired = if options.repair { Some(repair(&mut store).await?) } else { None };
+    let hold = global.config(Vec::new())?.longest_hold();
+    let repaired = if options.repair { Some(repair(&mut store, hold).await?) } else { None };
     // Reading the whole log may take long, and holds nobody up.
     let mut store = store.database().clone().limit(LIMIT).store();
     let audit = store.audit().await?;
@@ -132,10 +133,10 @@ pub(super) async fn run(options: &Options, global: &Global, out: &Out) -> Result
 }
 
 /// Every semaphore is counted under its lock; what the unlocked look says may be a commit old.
-async fn repair(store: &mut Store) -> Result<Vec<Repaired>, Failure> {
+async fn repair(store: &mut Store, hold: Duration) -> Result<Vec<Repaired>, Failure> {
     let mut repaired = Vec::new();
     for Semaphore { name, .. } in store.semaphores().await? {
-        let done = store.repair(&name, Limits::default().hold()).await?;
+        let done = store.repair(&name, hold).await?;
         if done.drift() != 0 {
             repaired.push(Repaired {
                 name,

@@ -5,6 +5,10 @@
 //! what the *downstream* counted.
 
 use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -76,7 +80,7 @@ pub(super) async fn run(options: &Options, url: Option<&str>, out: &Out) -> Resu
     let stub = stub::start(stub).await.map_err(failed)?;
     let kind = format!("demo-{}", std::process::id());
     let config = folder.join("permitq.toml");
-    std::fs::write(&config, options.config(&url, &stub, &kind, semaphore)).map_err(failed)?;
+    write_secret(&config, &options.config(&url, &stub, &kind, semaphore)).map_err(failed)?;
 
     let stage = Stage { store, stub, kind, semaphore, live: Live::new(options.tasks.into(), out) };
     let (ok, report) = options.play(stage, &config).await?;
@@ -87,6 +91,12 @@ pub(super) async fn run(options: &Options, url: Option<&str>, out: &Out) -> Resu
     }
     out.answer(&report.json, || report.text.clone())?;
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The URL may hold a password.
+fn write_secret(file: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file)?;
+    file.write_all(text.as_bytes())
 }
 
 /// What the downstream counted.
@@ -100,7 +110,7 @@ impl Options {
     fn config(&self, url: &str, stub: &Stub, kind: &str, semaphore: &str) -> String {
         let call = (self.call_time.0 + Duration::from_secs(1)).as_millis();
         format!(
-            "[database]\nurl = {url:?}\nstatement_timeout = \"3s\"\n\n\
+            "[database]\nurl = {url:?}\nstatement_timeout = \"3s\"\nclock_slack = \"0s\"\n\n\
              [lease]\nduration = \"3s\"\nheartbeat = \"500ms\"\nreclaim = \"500ms\"\n\n\
              [downstream.{kind}]\nurl = {:?}\nsemaphore = {semaphore:?}\ncall_timeout = \"{call}ms\"\n\
              connect_timeout = \"1s\"\ntcp_user_timeout = \"1s\"\nstart_window = \"1s\"\n",
@@ -109,7 +119,7 @@ impl Options {
     }
 
     /// Enqueues, lets the fleet work, and takes it down again.
-    async fn play(&self, mut stage: Stage, config: &std::path::Path) -> Result<(bool, Report), Failure> {
+    async fn play(&self, mut stage: Stage, config: &Path) -> Result<(bool, Report), Failure> {
         let payload =
             json!({"ms": u64::try_from(self.call_time.0.as_millis()).unwrap_or(u64::MAX)}).to_string();
         let task = NewTask {

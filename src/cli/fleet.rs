@@ -1,7 +1,7 @@
 //! `permitq fleet`: several consumers on this host, restarted when they die, stopped together.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
@@ -45,9 +45,13 @@ impl Options {
 
 /// The processes of a fleet.
 pub(super) struct Fleet {
+    /// The binary as it was at the start: a deploy may replace the file meanwhile.
+    program: PathBuf,
     args: Vec<String>,
     /// Where their logs go; to ours where `None`.
     log: Option<File>,
+    /// Take no setting of ours from the environment.
+    bare: bool,
     members: Vec<Member>,
 }
 
@@ -56,6 +60,8 @@ struct Member {
     child: Option<Child>,
     /// Held open for as long as the fleet lives; waiting for a child would close the one it keeps itself.
     stdin: Option<ChildStdin>,
+    /// It has not died yet.
+    first: bool,
     started: Instant,
     /// When to start it again.
     again_at: Instant,
@@ -63,14 +69,20 @@ struct Member {
     pause: Duration,
 }
 
+/// The longest pause before a restart.
+const SLOW: Duration = Duration::from_secs(10);
 /// A consumer that lived as long as this did not fail at its start.
 const GROWN_UP: Duration = Duration::from_secs(30);
 
 impl Fleet {
     /// Starts `count` consumers, each as `permitq run ARGS`.
+    ///
+    /// With a `log` file of their own they are a demo's, and heed no setting in the environment either.
     pub(super) fn start(count: u32, args: &[String], log: Option<&Path>) -> Result<Self, Failure> {
+        let program = std::env::current_exe().map_err(cannot_start)?;
+        let bare = log.is_some();
         let log = log.map(File::create).transpose().map_err(cannot_start)?;
-        let mut fleet = Self { args: args.to_vec(), log, members: Vec::new() };
+        let mut fleet = Self { program, args: args.to_vec(), log, bare, members: Vec::new() };
         for number in 1..=count {
             let name = format!("c{number}");
             let now = Instant::now();
@@ -80,6 +92,7 @@ impl Fleet {
                 name,
                 child,
                 stdin,
+                first: true,
                 started: now,
                 again_at: now,
                 pause: Duration::ZERO,
@@ -91,10 +104,16 @@ impl Fleet {
     /// In a process group of its own, so that Ctrl-C reaches the fleet alone and not each member a second time. A member
     /// that outlives the fleet sees its standard input end, and drains.
     fn spawn(&self, name: &str) -> Result<Child, Failure> {
-        let program = std::env::current_exe().map_err(cannot_start)?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(&self.program);
+        if self.bare {
+            for (name, _) in std::env::vars_os() {
+                if name == "DATABASE_URL" || name.to_string_lossy().starts_with("PERMITQ_") {
+                    command.env_remove(name);
+                }
+            }
+        }
         command.arg("run").args(&self.args).args(["--name", name, "--while-stdin"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
         if let Some(log) = &self.log {
             command.stderr(log.try_clone().map_err(cannot_start)?);
         }
@@ -111,8 +130,11 @@ impl Fleet {
         loop {
             let next = self.next_start();
             tokio::select! {
-                number = died(&mut self.members) => self.bury(number)?,
-                () = sleep_until(next) => self.restart()?,
+                number = died(&mut self.members) => if let Err(failure) = self.bury(number) {
+                    self.stop(shutdown).await?;
+                    return Err(failure);
+                },
+                () = sleep_until(next) => self.restart(),
                 () = shutdown.past(Stage::Run) => break,
             }
         }
@@ -123,15 +145,16 @@ impl Fleet {
         let member = &mut self.members[number];
         let Some(mut child) = member.child.take() else { return Ok(()) };
         let status = child.try_wait().ok().flatten();
-        // Wrong configuration stays wrong.
-        if status.and_then(|status| status.code()) == Some(2) {
+        // A configuration that is wrong from the start stays wrong; one that was good may be in the middle of a deploy.
+        if status.and_then(|status| status.code()) == Some(2) && member.first {
             return Err(Failure::Usage(format!("consumer {} cannot start: see above", member.name)));
         }
+        member.first = false;
         let status = status.map(|status| status.to_string()).unwrap_or_default();
         member.pause = if member.started.elapsed() > GROWN_UP {
             Duration::ZERO
         } else {
-            (member.pause * 2).clamp(Duration::from_millis(100), Duration::from_secs(10))
+            (member.pause * 2).clamp(Duration::from_millis(100), SLOW)
         };
         member.again_at = Instant::now() + member.pause;
         tracing::warn!(
@@ -148,18 +171,25 @@ impl Fleet {
         dead.map(|member| member.again_at).min().unwrap_or_else(|| Instant::now() + Duration::from_hours(1))
     }
 
-    fn restart(&mut self) -> Result<(), Failure> {
+    fn restart(&mut self) {
         let now = Instant::now();
         for number in 0..self.members.len() {
             if self.members[number].child.is_none() && self.members[number].again_at <= now {
-                let mut child = self.spawn(&self.members[number].name)?;
+                let spawned = self.spawn(&self.members[number].name);
                 let member = &mut self.members[number];
+                let mut child = match spawned {
+                    Ok(child) => child,
+                    Err(failure) => {
+                        tracing::warn!(consumer = member.name, why = failure.words(), "cannot restart");
+                        member.again_at = now + SLOW;
+                        continue;
+                    }
+                };
                 member.stdin = child.stdin.take();
                 member.child = Some(child);
                 member.started = now;
             }
         }
-        Ok(())
     }
 
     /// One signal to each for each of ours; waits for all.

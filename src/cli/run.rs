@@ -60,7 +60,7 @@ impl Options {
             // A thread, since the read blocks until the pipe ends: nothing is ever sent.
             std::thread::spawn(move || {
                 let _ended = std::io::stdin().read(&mut [0]);
-                trigger.advance();
+                trigger.drain();
             });
         }
         serve(config, &database, shutdown).await
@@ -78,10 +78,19 @@ async fn serve(config: &Config, database: &Database, mut shutdown: Shutdown) -> 
             every: config.lease.reclaim,
             lease: config.lease.duration,
             heartbeat: config.lease.heartbeat,
-            hold: services.longest_hold(),
+            hold: config.longest_hold(),
             name: format!("{} on {}", std::process::id(), options.host),
         };
         tokio::spawn(Upkeep::new(database, Clock::default(), upkeep).run(stop.clone()))
+    });
+    // A loop of ours that dies takes the process with it: the leases do the rest.
+    let upkeep = upkeep.map(|upkeep| {
+        tokio::spawn(async move {
+            if let Err(error) = upkeep.await {
+                tracing::error!(%error, "upkeep died");
+                std::process::exit(1);
+            }
+        })
     });
     let code = if roles.contains(&Role::Consume) {
         let consumer = Consumer { database: database.clone(), services, options, clock: Clock::default() };

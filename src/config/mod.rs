@@ -78,6 +78,8 @@ pub struct Database {
     pub url: Vec<DatabaseUrl>,
     /// No operation on the database takes longer.
     pub statement_timeout: Duration,
+    /// How far the clocks of its hosts may differ across a failover; part of every downstream's [`Limits`].
+    pub clock_slack: Duration,
 }
 
 /// One process of the fleet.
@@ -210,6 +212,12 @@ pub struct Effective {
 }
 
 impl Config {
+    /// How long a permit must be held that nothing explains: as long as the longest of any downstream, or the default's.
+    pub fn longest_hold(&self) -> Duration {
+        let holds = self.downstream.values().map(|downstream| downstream.limits.hold());
+        holds.max().unwrap_or_else(|| Limits::default().hold())
+    }
+
     /// Reads and checks the configuration.
     ///
     /// ```
@@ -273,7 +281,11 @@ impl Downstream {
 
 impl Default for Database {
     fn default() -> Self {
-        Self { url: vec![DatabaseUrl::local()], statement_timeout: Duration::from_secs(10) }
+        Self {
+            url: vec![DatabaseUrl::local()],
+            statement_timeout: Duration::from_secs(10),
+            clock_slack: Duration::from_secs(5),
+        }
     }
 }
 

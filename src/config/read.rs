@@ -31,6 +31,7 @@ pub(super) fn read(layers: Map<String, Value>, env: &BTreeMap<String, String>) -
     root.end(found);
     for downstream in config.downstream.values_mut() {
         downstream.limits.retry = config.retry;
+        downstream.limits.clock_slack = config.database.clock_slack;
     }
     config.effective = std::mem::take(&mut found.effective);
     (config, std::mem::take(&mut found.problems))
@@ -41,6 +42,7 @@ fn database(mut section: Section, found: &mut Findings) -> Database {
     let read = Database {
         url: section.databases(found, "url", default.url),
         statement_timeout: section.value(found, "statement_timeout", default.statement_timeout),
+        clock_slack: section.value(found, "clock_slack", default.clock_slack),
     };
     section.end(found);
     read
@@ -117,6 +119,7 @@ fn downstream(mut section: Section, found: &mut Findings) -> Option<Downstream> 
             start_window: section.value(found, "start_window", limits.start_window),
             stops_on_disconnect: section.value(found, "stops_on_disconnect", limits.stops_on_disconnect),
             on_abandon: section.value(found, "on_abandon", limits.on_abandon),
+            clock_slack: limits.clock_slack,
             retry: limits.retry,
         },
         headers: headers(section.section(found, "headers"), found),

@@ -21,6 +21,11 @@ pub(super) struct Looking {
     /// The pause before the next look; grows while there is nothing to do.
     pause: Duration,
     looked: Moment,
+    /// A wake-up came after the last look was sent.
+    woken: bool,
+    /// Permits that others should have for a while: see [`Looking::let_go`].
+    let_go_at: Moment,
+    crowded: Vec<String>,
     /// Kinds with due tasks that we serve, by semaphore.
     ready: Vec<(String, Vec<Policy>)>,
     /// Semaphores with a free permit and a due task, and our share of the free permits.
@@ -30,6 +35,8 @@ pub(super) struct Looking {
 
 /// While tasks wait for permits, a wake-up is most often another consumer's exchange: look no more often than this.
 const CROWDED: Duration = Duration::from_millis(100);
+/// Between two permits that are let go.
+const LET_GO: Duration = Duration::from_secs(1);
 /// Where a wake-up is connected, an idle consumer looks at least this often.
 const IDLE: Duration = Duration::from_secs(30);
 
@@ -41,6 +48,9 @@ impl Looking {
             poll,
             pause: poll,
             looked: now,
+            woken: false,
+            let_go_at: now,
+            crowded: Vec::new(),
             ready: Vec::new(),
             free: VecDeque::new(),
             promote: false,
@@ -49,6 +59,7 @@ impl Looking {
 
     /// Something was committed: there may be work.
     pub(super) fn woken(&mut self) {
+        self.woken = true;
         let soon = if self.ready.is_empty() { Moment::now() } else { self.looked + CROWDED };
         self.at = self.at.min(soon);
     }
@@ -58,15 +69,28 @@ impl Looking {
         self.at = self.at.min(Moment::now() + delay);
     }
 
-    pub(super) fn saw(&mut self, look: Look, services: &Services, wake_connected: bool) {
+    /// `held` answers how many permits of a semaphore we hold.
+    pub(super) fn saw(
+        &mut self,
+        look: Look,
+        services: &Services,
+        held: impl Fn(&str) -> usize,
+        wake_connected: bool,
+    ) {
         let now = Moment::now();
         self.looked = now;
+        self.crowded.clear();
         self.promote = look.next_due.is_some_and(|due| due.is_zero());
         self.ready.clear();
         self.free.clear();
         let alive = look.alive.max(1);
         for semaphore in look.semaphores {
             let policies = services.policies(&semaphore);
+            let share = (semaphore.max_permits + alive - 1) / alive;
+            let hoards = usize::try_from(share).is_ok_and(|share| held(&semaphore.name) > share);
+            if hoards || policies.len() < semaphore.kinds.len() {
+                self.crowded.push(semaphore.name.clone());
+            }
             if policies.is_empty() {
                 continue;
             }
@@ -82,7 +106,10 @@ impl Looking {
             (true, true) => (self.pause * 2).min(IDLE),
             _ => self.poll,
         };
-        self.at = now + self.pause.mul_f64(0.75 + 0.5 * fastrand::f64());
+        self.at = now + self.pause.mul_f64(0.5 + 0.5 * fastrand::f64());
+        if std::mem::take(&mut self.woken) {
+            self.at = if self.ready.is_empty() { now } else { now + CROWDED };
+        }
         // What is overdue is promoted first.
         if let Some(due) = look.next_due.filter(|due| !due.is_zero()) {
             self.at = self.at.min(now + due);
@@ -95,10 +122,24 @@ impl Looking {
         self.at = Moment::now() + if promoted == 0 { CROWDED / 10 } else { Duration::ZERO };
     }
 
-    /// Fewer tasks than wanted: no more are due, or others took them, or the cap was lowered. A look tells.
-    pub(super) fn ran_short(&mut self, semaphore: &str) {
+    /// Fewer tasks than wanted: no more are due, or others took or lock them, or the cap was lowered. A look tells; not at
+    /// once where nothing was won, or a lock held by somebody else would make us spin.
+    pub(super) fn ran_short(&mut self, semaphore: &str, won: usize) {
         self.ready.retain(|(name, _)| name != semaphore);
-        self.at = Moment::now();
+        self.at = if won > 0 { Moment::now() } else { self.looked + CROWDED };
+    }
+
+    /// Now and then a hand-over lets one permit go, where others wait for it: they serve kinds that we do not, or we hold
+    /// more than our share. Once a second, so that it costs next to nothing while the fleet is balanced.
+    pub(super) fn let_go(&mut self, semaphore: &str) -> bool {
+        let now = Moment::now();
+        let due = now >= self.let_go_at && self.crowded.iter().any(|name| name == semaphore);
+        if due {
+            self.let_go_at = now + LET_GO;
+            // Not for ourselves.
+            self.at = self.at.max(now + CROWDED * 2);
+        }
+        due
     }
 
     /// All that was our share of the free permits: there may be more. Let the others have theirs first.
@@ -132,6 +173,11 @@ impl Loop {
             let known = self.known(&id).into_iter().collect();
             return Some(Job::Reconcile { consumer: id, known });
         }
+        // Short calls in many slots end without a pause; looks must come through all the same.
+        if self.may_claim() && (self.looking.promote || Moment::now() >= self.looking.at + self.options.poll)
+        {
+            return self.claim();
+        }
         if let Some(job) = self.record() {
             return Some(job);
         }
@@ -164,7 +210,11 @@ impl Loop {
             let freed = ended.iter().filter(|end| end.settlement.cooling.is_none()).count();
             let ours = self.may_claim() && self.id.as_ref() == Some(&consumer);
             let policies = if ours { self.looking.policies(&semaphore) } else { Vec::new() };
-            let want = if policies.is_empty() { 0 } else { freed.min(self.free_slots()) };
+            let mut want =
+                if policies.is_empty() || self.record_only { 0 } else { freed.min(self.free_slots()) };
+            if want > 0 && self.looking.let_go(&semaphore) {
+                want -= 1;
+            }
             return Some(Job::Exchange { consumer, semaphore, ended, want, policies });
         }
         self.late.pop().map(|(consumer, ended)| Job::Late { consumer, ended })
@@ -185,6 +235,9 @@ impl Loop {
             return Some(Job::Exchange { consumer, semaphore, ended: Vec::new(), want, policies });
         }
         // Also while every slot is busy: a hand-over goes by what the last look showed.
-        (Moment::now() >= self.looking.at).then(|| Job::Look(self.services.semaphores()))
+        (Moment::now() >= self.looking.at).then(|| {
+            self.looking.woken = false;
+            Job::Look(self.services.semaphores())
+        })
     }
 }

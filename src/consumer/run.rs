@@ -24,7 +24,11 @@ pub(super) async fn run(
     let called = clock.now();
     let late = called.since(claim.sent);
     let (outcome, called) = if late > limits.start_window || abort.is_cancelled() {
-        let reason = format!("not started within {:?} of its claim", limits.start_window);
+        let reason = if abort.is_cancelled() {
+            "given up before it was started".to_owned()
+        } else {
+            format!("not started within {:?} of its claim", limits.start_window)
+        };
         (Outcome::not_started(reason), None)
     } else {
         let call = Call {
@@ -62,9 +66,9 @@ async fn answer(call: &Call, service: &Service, limit: Duration) -> Outcome {
     }
 }
 
-/// We hang up ourselves: the end is clear only where that stops the downstream.
+/// We hang up ourselves: the permit is free at once only where that stops the downstream.
 fn given_up(stops_on_disconnect: bool, why: Why, verdict: Verdict) -> Outcome {
-    let end = if stops_on_disconnect { End::Clear } else { End::Unclear(why) };
+    let end = if stops_on_disconnect { End::Stopped } else { End::Unclear(why) };
     Outcome { verdict, end, status: None }
 }
 

@@ -68,9 +68,4 @@ impl Services {
         let rest = self.rest.iter().map(|service| ("*", &service.semaphore));
         serde_json::json!(named.chain(rest).collect::<BTreeMap<_, _>>()).to_string()
     }
-
-    /// The longest any of its permits can be held.
-    pub fn longest_hold(&self) -> std::time::Duration {
-        self.named.values().chain(&self.rest).map(|service| service.limits.hold()).max().unwrap_or_default()
-    }
 }

@@ -27,6 +27,8 @@ use crate::wake::Wake;
 pub(super) struct Slot {
     /// The id it was claimed under.
     pub(super) owner: Arc<str>,
+    /// Whose permit it holds.
+    semaphore: String,
     /// The claim is somebody else's by now: what comes is a late answer.
     pub(super) lost: bool,
     /// Hanging up stops the downstream, so hang up before the lease can be taken.
@@ -38,6 +40,7 @@ pub(super) struct Slot {
 pub(super) type End = (Arc<str>, Ended);
 
 /// The consumer's loop and all it knows.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, not a state in disguise")]
 pub(super) struct Loop {
     pub(super) options: Options,
     pub(super) services: Services,
@@ -60,6 +63,8 @@ pub(super) struct Loop {
     pub(super) batch: usize,
     /// The database may have claims of ours whose answer never arrived.
     pub(super) reconcile: bool,
+    /// The last exchange failed: record ends alone until one succeeds, so that finishing never depends on claiming.
+    pub(super) record_only: bool,
     pub(super) looking: Looking,
     /// After trouble, no job before this moment.
     pub(super) not_before: Moment,
@@ -88,6 +93,8 @@ enum Happened {
     Woken,
     Shutdown,
     Turn,
+    /// A loop of ours has died.
+    Broken(&'static str),
 }
 
 impl Loop {
@@ -144,6 +151,7 @@ impl Loop {
             late: Vec::new(),
             batch: BATCH,
             reconcile: false,
+            record_only: false,
             not_before: Moment::now(),
             trouble: Duration::ZERO,
             roster,
@@ -162,11 +170,16 @@ impl Loop {
             self.begin_job();
             self.show_roster();
             let happened = self.next().await;
+            if let Happened::Broken(what) = happened {
+                // What we hold is as unclear as after a crash, and is treated so: the lease runs out.
+                return Err(Error::Broken(what));
+            }
             self.handle(happened);
             self.mind_the_time();
         }
         self.roster.send_modify(|roster| roster.stop = true);
-        Ok(self.exit)
+        let unrecorded = !self.left && !self.is_done();
+        Ok(if unrecorded && self.exit == Exit::Drained { Exit::HandedBack } else { self.exit })
     }
 
     async fn next(&mut self) -> Happened {
@@ -180,9 +193,9 @@ impl Loop {
             },
             Some(over) = self.jobs.join_next(), if !self.jobs.is_empty() => match over {
                 Ok(over) => Happened::JobOver(Box::new(over)),
-                Err(_) => Happened::Turn,
+                Err(_) => Happened::Broken("the database loop"),
             },
-            Some(pulse) = self.pulses.recv() => Happened::Beat(pulse),
+            pulse = self.pulses.recv() => pulse.map_or(Happened::Broken("the heartbeat"), Happened::Beat),
             () = self.wake.woken() => Happened::Woken,
             () = self.shutdown.past(stage), if stage < Stage::Now => Happened::Shutdown,
             () = sleep_until(turn) => Happened::Turn,
@@ -217,7 +230,7 @@ impl Loop {
             Happened::Beat(pulse) => self.compare(&pulse),
             Happened::Woken => self.looking.woken(),
             Happened::Shutdown => self.stop_claiming(),
-            Happened::Turn => {}
+            Happened::Turn | Happened::Broken(_) => {}
         }
     }
 
@@ -258,7 +271,10 @@ impl Loop {
             (Job::Late { ended, .. }, Answer::Late(kept)) => {
                 Event::LateAnswer { attempt: ended.attempt, kept }.emit();
             }
-            (_, Answer::Looked(look)) => self.looking.saw(look, &self.services, self.wake.is_connected()),
+            (_, Answer::Looked(look)) => {
+                let held = |name: &str| self.slots.values().filter(|slot| slot.semaphore == name).count();
+                self.looking.saw(look, &self.services, held, self.wake.is_connected());
+            }
             (_, Answer::Promoted(promoted)) => self.looking.promoted(promoted),
             (_, Answer::Reconciled(attempts)) if attempts > 0 => Event::HandedBack { attempts }.emit(),
             (_, Answer::Left(Left::Draining)) => self.told_draining = true,
@@ -276,6 +292,7 @@ impl Loop {
         want: usize,
         exchanged: Exchanged,
     ) {
+        self.record_only = false;
         let hand_over = !ended.is_empty();
         if hand_over {
             self.batch = (self.batch * 2).min(BATCH);
@@ -295,7 +312,7 @@ impl Loop {
             }
         }
         if exchanged.claims.len() < want {
-            self.looking.ran_short(semaphore);
+            self.looking.ran_short(semaphore, exchanged.claims.len());
         } else if !hand_over {
             self.looking.got_all();
         }
@@ -315,6 +332,7 @@ impl Loop {
         let abort = CancellationToken::new();
         let slot = Slot {
             owner: consumer.clone(),
+            semaphore: claim.semaphore.clone(),
             lost: false,
             stops_on_disconnect: service.limits.stops_on_disconnect,
             abort: abort.clone(),
@@ -334,6 +352,7 @@ impl Loop {
             Job::Exchange { consumer, mut ended, want, .. } => {
                 // The transaction may have been committed with claims we never heard of.
                 self.reconcile |= want > 0;
+                self.record_only = true;
                 if let (Error::Refused { reason, .. }, [one]) = (error, ended.as_mut_slice()) {
                     one.settlement.result = None;
                     one.settlement.error = Some(format!("the answer could not be stored: {reason}"));
@@ -353,6 +372,7 @@ impl Loop {
             Event::Fenced { consumer: &pulse.roster.consumer }.emit();
             if self.id.as_ref() == Some(&pulse.roster.consumer) {
                 self.id = None;
+                self.reconcile = false;
             }
             return self.lose(|owner, _| *owner == pulse.roster.consumer);
         };
@@ -443,8 +463,12 @@ impl Loop {
 
     /// What is due by the clock alone.
     fn mind_the_time(&mut self) {
+        let draining = self.give_up_at.is_some();
         if self.give_up_at.is_some_and(|at| Moment::now() >= at) {
             self.give_up(Exit::HandedBack);
+        } else if draining && self.is_done() && self.stop_at.is_none() {
+            // Only taking leave is left.
+            self.stop_at = Some(Moment::now() + LAST_WORDS);
         }
         if self.clock.now() >= self.lease.deadline() {
             for slot in self.slots.values().filter(|slot| slot.stops_on_disconnect) {

@@ -100,7 +100,7 @@ pub fn classify(seen: Seen, rules: &Rules) -> Outcome {
         Seen::NotConnected(error) => again(&error, End::Clear, None),
         Seen::Broken { status, error } => again(&error, End::Unclear(Why::Connection), status),
         Seen::TimedOut { status, error } => {
-            let end = if rules.stops_on_disconnect { End::Clear } else { End::Unclear(Why::Timeout) };
+            let end = if rules.stops_on_disconnect { End::Stopped } else { End::Unclear(Why::Timeout) };
             again(&error, end, status)
         }
     }
@@ -253,8 +253,8 @@ mod tests {
             (Seen::Broken { status: None, error: e() }, broken, broken),
             (Seen::Broken { status: Some(200), error: e() }, broken, broken),
             (Seen::Broken { status: Some(404), error: e() }, broken, broken),
-            (Seen::TimedOut { status: None, error: e() }, silent, clear),
-            (Seen::TimedOut { status: Some(200), error: e() }, silent, clear),
+            (Seen::TimedOut { status: None, error: e() }, silent, End::Stopped),
+            (Seen::TimedOut { status: Some(200), error: e() }, silent, End::Stopped),
         ];
         for (seen, end, end_if_it_stops) in table {
             for (stops_on_disconnect, end) in [(false, end), (true, end_if_it_stops)] {

@@ -15,6 +15,8 @@ pub struct Limits {
     pub tcp_user_timeout: Duration,
     /// From the request's arrival on, no call of ours can run longer downstream.
     pub call_timeout: Duration,
+    /// How far the database's clock may be ahead after a failover to another host.
+    pub clock_slack: Duration,
     /// The downstream ends a call when its caller hangs up.
     pub stops_on_disconnect: bool,
     /// What an unclear end does to tasks that do not say.
@@ -30,6 +32,7 @@ impl Default for Limits {
             connect_timeout: Duration::from_secs(5),
             tcp_user_timeout: Duration::from_mins(1),
             call_timeout: Duration::from_mins(8),
+            clock_slack: Duration::from_secs(5),
             stops_on_disconnect: false,
             on_abandon: OnAbandon::default(),
             retry: Retry::default(),
@@ -39,8 +42,13 @@ impl Default for Limits {
 
 impl Limits {
     /// How long after its claim a permit is held at most. A call begins downstream when it arrives, not when it is
-    /// sent, so everything that can delay its arrival counts before the call's own limit.
+    /// sent, so everything that can delay its arrival counts before the call's own limit; and the clock that judges the end
+    /// may be another host's than the one that stamped the claim.
     pub fn hold(&self) -> Duration {
-        self.start_window + self.connect_timeout + self.tcp_user_timeout + self.call_timeout
+        self.start_window
+            + self.connect_timeout
+            + self.tcp_user_timeout
+            + self.call_timeout
+            + self.clock_slack
     }
 }

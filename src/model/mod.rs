@@ -19,7 +19,7 @@ pub use limits::Limits;
 pub use outcome::{End, Outcome, Verdict, Why};
 pub use retry::Retry;
 pub use settle::{OnAbandon, Settlement, Standing, settle};
-pub use state::{Cause, State};
+pub use state::State;
 pub use sweep::{Moved, Sweep};
 pub use task::{
     BIZ_KEY_MAX, Holder, KIND_MAX, NewTask, PAYLOAD_MAX, PermitState, Refused, RunAt, Semaphore, Task,

@@ -27,6 +27,9 @@ pub enum End {
     /// The downstream's own answer was read to its end, no request can have been sent, or a Rust handler returned.
     /// The permit is free at once.
     Clear,
+    /// We gave the call up and hung up, and the downstream stops when its caller does. The permit is free at once, but
+    /// the work may have been half done: `on_abandon` decides, as after an unclear end.
+    Stopped,
     /// The call may still run downstream. The permit cools until the call must be over.
     Unclear(Why),
 }

@@ -81,9 +81,10 @@ pub struct Settlement {
 /// Settles one ended attempt. `luck` is drawn evenly from `0.0..1.0`.
 pub fn settle(standing: Standing, outcome: &Outcome, retry: &Retry, luck: f64) -> Settlement {
     let cooling = match outcome.end {
-        End::Clear => None,
+        End::Clear | End::Stopped => None,
         End::Unclear(why) => Some(why),
     };
+    let given_up = outcome.end != End::Clear;
     let over = |state, outcome, error: Option<&String>| Settlement {
         state,
         run_at: None,
@@ -93,13 +94,13 @@ pub fn settle(standing: Standing, outcome: &Outcome, retry: &Retry, luck: f64) -
         outcome,
         cooling,
     };
-    let again = |outcome, error: &String, delay: Duration, attempts| match (cooling, standing.on_abandon) {
-        (Some(_), OnAbandon::Fail) => over(State::Failed, outcome, Some(&format!("abandoned: {error}"))),
+    let again = |outcome, error: &String, delay: Duration, attempts| match standing.on_abandon {
+        OnAbandon::Fail if given_up => over(State::Failed, outcome, Some(&format!("abandoned: {error}"))),
         _ if attempts >= standing.max_attempts => {
             let error = format!("{error} (attempt {attempts} of {})", standing.max_attempts);
             over(State::Failed, outcome, Some(&error))
         }
-        (Some(_), OnAbandon::RetryAfterCooling) => Settlement {
+        OnAbandon::RetryAfterCooling if cooling.is_some() => Settlement {
             run_at: Some(RunAt::AfterCooling(delay)),
             attempts,
             ..over(State::Scheduled, outcome, Some(error))
@@ -181,6 +182,23 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_was_stopped_frees_its_permit_and_still_follows_on_abandon() {
+        let stopped = Outcome {
+            verdict: Verdict::Retry { error: "x".into(), after: None },
+            end: End::Stopped,
+            status: None,
+        };
+        for (policy, state) in [
+            (OnAbandon::Retry, State::Scheduled),
+            (OnAbandon::RetryAfterCooling, State::Scheduled),
+            (OnAbandon::Fail, State::Failed),
+        ] {
+            let done = settled(Standing { on_abandon: policy, ..FIRST }, &stopped);
+            assert_eq!((done.state, done.cooling), (state, None), "{policy}");
+        }
+    }
+
+    #[test]
     fn an_abandoned_task_runs_again_at_once_and_a_failed_one_by_backoff() {
         let lost = settled(FIRST, &unclear(Verdict::Abandoned { error: "lost".into() }));
         assert_eq!((lost.state, lost.run_at), (State::Pending, Some(RunAt::Now)));
@@ -217,14 +235,14 @@ mod tests {
             Verdict::Cancelled { error: errors() },
         ];
         for verdict in verdicts {
-            for end in [End::Clear, End::Unclear(Why::Timeout)] {
+            for end in [End::Clear, End::Stopped, End::Unclear(Why::Timeout)] {
                 for on_abandon in OnAbandon::ALL {
                     for attempts in 1..=3 {
                         let outcome = Outcome { verdict: verdict.clone(), end, status: None };
                         let done = settled(Standing { attempts, max_attempts: 3, on_abandon }, &outcome);
                         assert!(State::Running.may_become(done.state), "{outcome:?}");
                         assert_eq!(done.run_at.is_none(), done.state.is_final(), "{outcome:?}");
-                        assert_eq!(done.cooling.is_none(), end == End::Clear);
+                        assert_eq!(done.cooling.is_some(), end == End::Unclear(Why::Timeout));
                     }
                 }
             }

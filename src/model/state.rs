@@ -8,7 +8,7 @@
 //!                               ▲─── a person's retry ──────────┘
 //! ```
 //!
-//! Every statement that writes `state` moves along an arrow of [`State::after`]; the contract suite installs this
+//! Every statement that writes `state` moves along an arrow of [`State::may_become`]; the contract suite installs this
 //! table as a trigger in the test database and so proves that no SQL moves outside it.
 
 use std::fmt;
@@ -33,27 +33,6 @@ pub enum State {
     Cancelled,
 }
 
-/// Why a task moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// The last parent it waited for succeeded.
-    Unblock,
-    /// Its `run_at` has come.
-    Promote,
-    /// A consumer took it, together with a permit.
-    Claim,
-    /// Its attempt succeeded.
-    Succeed,
-    /// Its attempt ended and it may run again, at once or later.
-    Again,
-    /// Its attempt ended for good, or a parent failed.
-    Fail,
-    /// A person or its deadline called it off.
-    Cancel,
-    /// A person wants a finished task to run again.
-    Revive,
-}
-
 impl State {
     /// Every state, in the order of a task's life.
     pub const ALL: [Self; 7] = [
@@ -66,35 +45,18 @@ impl State {
         Self::Cancelled,
     ];
 
-    /// The states in which `cause` may leave a task that is in `self`; empty where the move is not allowed.
-    pub fn after(self, cause: Cause) -> &'static [Self] {
-        use State::{Blocked, Cancelled, Failed, Pending, Running, Scheduled, Succeeded};
-        match (self, cause) {
-            (Scheduled, Cause::Promote) => &[Pending],
-            (Pending, Cause::Claim) => &[Running],
-            (Running, Cause::Succeed) => &[Succeeded],
-            (Blocked, Cause::Unblock) | (Running, Cause::Again) | (Failed | Cancelled, Cause::Revive) => {
-                &[Scheduled, Pending]
-            }
-            (Running | Blocked, Cause::Fail) => &[Failed],
-            (Blocked | Scheduled | Pending | Running, Cause::Cancel) => &[Cancelled],
-            _ => &[],
-        }
-    }
-
-    /// Whether any cause may take a task from `self` to `to`.
+    /// Whether a task may go from `self` to `to`.
     pub fn may_become(self, to: Self) -> bool {
-        const CAUSES: [Cause; 8] = [
-            Cause::Unblock,
-            Cause::Promote,
-            Cause::Claim,
-            Cause::Succeed,
-            Cause::Again,
-            Cause::Fail,
-            Cause::Cancel,
-            Cause::Revive,
-        ];
-        CAUSES.iter().any(|&cause| self.after(cause).contains(&to))
+        use State::{Blocked, Cancelled, Failed, Pending, Running, Scheduled, Succeeded};
+        match self {
+            Blocked => matches!(to, Scheduled | Pending | Failed | Cancelled),
+            Scheduled => matches!(to, Pending | Cancelled),
+            Pending => matches!(to, Running | Cancelled),
+            Running => matches!(to, Scheduled | Pending | Succeeded | Failed | Cancelled),
+            Succeeded => false,
+            // A person's retry.
+            Failed | Cancelled => matches!(to, Scheduled | Pending),
+        }
     }
 
     /// Succeeded, failed and cancelled are final: only a person's retry leaves them.

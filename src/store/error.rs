@@ -55,6 +55,9 @@ pub enum Error {
         /// The database's words.
         reason: String,
     },
+    /// A loop of this process has died; the process must end, and the leases do the rest.
+    #[error("{0} died; ending, so that others take over")]
+    Broken(&'static str),
     /// Anything else the database or the driver says.
     #[error("{unit}: {source}")]
     Database {

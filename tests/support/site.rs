@@ -37,7 +37,7 @@ impl Site {
         let stub = stub::start(stub).await.unwrap();
         let folder = TempDir::new().unwrap();
         let config = format!(
-            "[database]\nurl = {:?}\nstatement_timeout = \"2s\"\n\
+            "[database]\nurl = {:?}\nstatement_timeout = \"2s\"\nclock_slack = \"0s\"\n\
              [consumer]\npoll = \"200ms\"\n\
              [lease]\nduration = \"2s\"\nheartbeat = \"250ms\"\nreclaim = \"250ms\"\n\
              [retry]\nbackoff = \"100ms\"\n\

@@ -57,12 +57,12 @@ CREATE TABLE IF NOT EXISTS permitq_task (
     kind         VARCHAR(100) NOT NULL CHECK (char_length(kind) > 0),
     semaphore    VARCHAR(100) NOT NULL DEFAULT 'default',
     biz_key      VARCHAR(255) NULL CHECK (char_length(biz_key) > 0),
-    payload      LONGTEXT     NOT NULL DEFAULT ('{}') CHECK (json_valid(payload)),
+    payload      LONGTEXT     NOT NULL DEFAULT ('{}') CHECK (json_valid(payload) AND octet_length(payload) <= 4194304),
     priority     INT          NOT NULL DEFAULT 0,
     state        VARCHAR(10)  NOT NULL DEFAULT 'pending'
                  CHECK (state IN ('blocked', 'scheduled', 'pending', 'running', 'succeeded', 'failed', 'cancelled')),
     run_at       DATETIME(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-    timeout      DOUBLE       NULL CHECK (timeout > 0),        -- seconds; at most the downstream's call_timeout
+    timeout      DOUBLE       NULL CHECK (timeout > 0 AND timeout <= 604800),   -- seconds; at most the downstream's call_timeout
     max_attempts INT          NULL CHECK (max_attempts BETWEEN 1 AND 1000),
     on_abandon   VARCHAR(20)  NULL CHECK (on_abandon IN ('retry', 'retry_after_cooling', 'fail')),
     attempts     INT          NOT NULL DEFAULT 0 CHECK (attempts >= 0),

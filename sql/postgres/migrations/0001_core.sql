@@ -62,12 +62,12 @@ CREATE TABLE permitq_task (
     kind         text COLLATE "C" NOT NULL CHECK (length(kind) BETWEEN 1 AND 100),
     semaphore    text COLLATE "C" NOT NULL DEFAULT 'default',
     biz_key      text COLLATE "C" UNIQUE CHECK (length(biz_key) BETWEEN 1 AND 255),
-    payload      text    NOT NULL DEFAULT '{}' CHECK (payload::json IS NOT NULL),
+    payload      text    NOT NULL DEFAULT '{}' CHECK (payload::json IS NOT NULL AND octet_length(payload) <= 4194304),
     priority     integer NOT NULL DEFAULT 0,
     state        text COLLATE "C" NOT NULL DEFAULT 'pending'
                  CHECK (state IN ('blocked', 'scheduled', 'pending', 'running', 'succeeded', 'failed', 'cancelled')),
-    run_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
-    timeout      double precision CHECK (timeout > 0),         -- seconds; at most the downstream's call_timeout
+    run_at       timestamptz NOT NULL DEFAULT clock_timestamp() CHECK (isfinite(run_at)),
+    timeout      double precision CHECK (timeout > 0 AND timeout <= 604800),   -- seconds; at most the downstream's call_timeout
     max_attempts integer CHECK (max_attempts BETWEEN 1 AND 1000),
     on_abandon   text    CHECK (on_abandon IN ('retry', 'retry_after_cooling', 'fail')),
     attempts     integer NOT NULL DEFAULT 0 CHECK (attempts >= 0),

@@ -55,12 +55,12 @@ CREATE TABLE permitq_task (
     kind         TEXT    NOT NULL CHECK (length(kind) BETWEEN 1 AND 100),
     semaphore    TEXT    NOT NULL DEFAULT 'default',
     biz_key      TEXT    UNIQUE CHECK (length(biz_key) BETWEEN 1 AND 255),
-    payload      TEXT    NOT NULL DEFAULT '{}' CHECK (json_valid(payload)),
+    payload      TEXT    NOT NULL DEFAULT '{}' CHECK (json_valid(payload) AND length(CAST(payload AS BLOB)) <= 4194304),
     priority     INTEGER NOT NULL DEFAULT 0 CHECK (typeof(priority) = 'integer'),
     state        TEXT    NOT NULL DEFAULT 'pending'
                  CHECK (state IN ('blocked', 'scheduled', 'pending', 'running', 'succeeded', 'failed', 'cancelled')),
-    run_at       INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000) CHECK (typeof(run_at) = 'integer'),
-    timeout      REAL    CHECK (timeout > 0),                  -- seconds; at most the downstream's call_timeout
+    run_at       INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000) CHECK (typeof(run_at) = 'integer' AND abs(run_at) < 100000000000000000),
+    timeout      REAL    CHECK (typeof(timeout) IN ('real', 'null') AND timeout > 0 AND timeout <= 604800),   -- seconds
     max_attempts INTEGER CHECK (max_attempts BETWEEN 1 AND 1000),
     on_abandon   TEXT    CHECK (on_abandon IN ('retry', 'retry_after_cooling', 'fail')),
     attempts     INTEGER NOT NULL DEFAULT 0 CHECK (attempts >= 0),

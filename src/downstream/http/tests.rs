@@ -225,7 +225,7 @@ async fn a_connection_lost_before_the_answers_end_is_unclear() {
 #[tokio::test]
 async fn silence_ends_at_the_read_timeout_and_hangs_up() {
     for (begun, status) in [("", None), ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", Some(200))] {
-        for (stops_on_disconnect, end) in [(false, End::Unclear(Why::Timeout)), (true, End::Clear)] {
+        for (stops_on_disconnect, end) in [(false, End::Unclear(Why::Timeout)), (true, End::Stopped)] {
             // Its script plays to its end only when the caller has hung up.
             let mut raw = Raw::start(move |mut stream| async move {
                 stream.write_all(begun.as_bytes()).await?;
