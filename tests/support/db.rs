@@ -21,6 +21,8 @@ pub(crate) const LEASE: Duration = Duration::from_mins(1);
 /// A database of its own. Dropped with the test.
 pub(crate) struct Db {
     pub(crate) database: Database,
+    /// As a user writes it, and as the driver takes it.
+    written: String,
     url: String,
     hand: Mutex<AnyConnection>,
     /// For the steps below that any process may take.
@@ -66,7 +68,7 @@ impl Db {
         let database = Database::new(url).unwrap().create();
         let hand = Mutex::new(connect(raw).await);
         let any = Mutex::new(database.store());
-        Self { database, url: raw.to_owned(), hand, any, _place: Box::new(place) }
+        Self { database, written: url.to_owned(), url: raw.to_owned(), hand, any, _place: Box::new(place) }
     }
 
     /// With the schema, and the transition table as a trigger: whatever a test does, no SQL moves outside it.
@@ -83,7 +85,7 @@ impl Db {
 
     /// As a user writes it.
     pub(crate) fn url(&self) -> String {
-        self.database.masked()
+        self.written.clone()
     }
 
     // A person at a SQL client.
