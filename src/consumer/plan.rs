@@ -18,8 +18,6 @@ pub(super) struct Looking {
     /// Look again at this moment.
     pub(super) at: Moment,
     poll: Duration,
-    /// The pause before the next look; grows while there is nothing to do.
-    pause: Duration,
     looked: Moment,
     /// Kinds with due tasks that we serve, by semaphore.
     ready: Vec<(String, Vec<Policy>)>,
@@ -39,7 +37,6 @@ impl Looking {
         Self {
             at: now,
             poll,
-            pause: poll,
             looked: now,
             ready: Vec::new(),
             free: VecDeque::new(),
@@ -78,11 +75,9 @@ impl Looking {
             }
             self.ready.push((semaphore.name, policies));
         }
-        self.pause = match (self.ready.is_empty(), wake_connected) {
-            (true, true) => (self.pause * 2).min(IDLE),
-            _ => self.poll,
-        };
-        self.at = now + self.pause.mul_f64(0.75 + 0.5 * fastrand::f64());
+        let pause =
+            if self.ready.is_empty() && wake_connected { self.poll.max(IDLE) } else { self.poll };
+        self.at = now + pause.mul_f64(0.75 + 0.5 * fastrand::f64());
         if let Some(due) = look.next_due {
             self.at = self.at.min(now + due);
         }

@@ -155,6 +155,8 @@ fn lease() -> Vec<Case> {
 
 fn upkeep() -> Vec<Case> {
     vec![
+        // All that runs or cools, once for the counters and once for its consumer.
+        case("check", vec![int(HOUR)], 400),
         case("expired", vec![], 250),
         case("fence", vec![word("c4"), int(1)], FEW),
         // All that runs, and for each its consumer.

@@ -2,5 +2,7 @@
 
 mod crash;
 mod fleet;
+mod idle;
 mod shutdown;
 mod tuning;
+mod wake;
