@@ -10,6 +10,8 @@ mod cli;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod explain;
+#[cfg(test)]
 mod process;
 #[cfg(test)]
 mod race;

@@ -18,8 +18,6 @@ pub(super) struct Looking {
     /// Look again at this moment.
     pub(super) at: Moment,
     poll: Duration,
-    /// The pause before the next look; grows while there is nothing to do.
-    pause: Duration,
     looked: Moment,
     /// A wake-up came after the last look was sent.
     woken: bool,
@@ -46,7 +44,6 @@ impl Looking {
         Self {
             at: now,
             poll,
-            pause: poll,
             looked: now,
             woken: false,
             let_go_at: now,
@@ -102,11 +99,8 @@ impl Looking {
             }
             self.ready.push((semaphore.name, policies));
         }
-        self.pause = match (self.ready.is_empty(), wake_connected) {
-            (true, true) => (self.pause * 2).min(IDLE),
-            _ => self.poll,
-        };
-        self.at = now + self.pause.mul_f64(0.5 + 0.5 * fastrand::f64());
+        let pause = if self.ready.is_empty() && wake_connected { self.poll.max(IDLE) } else { self.poll };
+        self.at = now + pause.mul_f64(0.5 + 0.5 * fastrand::f64());
         if std::mem::take(&mut self.woken) {
             self.at = if self.ready.is_empty() { now } else { now + CROWDED };
         }

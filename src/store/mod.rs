@@ -31,7 +31,7 @@ pub use error::Error;
 pub use exchange::{Exchange, Exchanged, Look, Policy, Recorded, SemaphoreLook};
 pub use migrate::{Migrated, SCHEMA_VERSION, Schema};
 pub use sql::Dialect;
-pub use upkeep::{Expired, Repair};
+pub use upkeep::{Check, Expired, Repair};
 
 pub(crate) use sql::Sql;
 

@@ -55,7 +55,10 @@ impl Store {
         loop {
             let left = limit.saturating_sub(started.elapsed()).max(Duration::from_millis(100));
             match timeout(left, self.once(unit)).await {
-                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Ok(answer)) => {
+                    tracing::trace!(unit = U::NAME, "transaction");
+                    return Ok(answer);
+                }
                 Ok(Err(Failure::Final(error))) => return Err(error),
                 Ok(Err(Failure::Conflict)) if started.elapsed() >= limit => {
                     return Err(Error::Busy { unit: U::NAME, tried: started.elapsed() });

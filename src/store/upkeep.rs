@@ -15,6 +15,21 @@ use super::unit::{Tx, Unit};
 use super::{Result, Store};
 use crate::model::{Attempt, End, Ended, Outcome, Retry, Verdict, Why, settle};
 
+/// What one read says of all there may be to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// The database's clock, in microseconds since 1970.
+    pub now: i64,
+    /// A consumer's lease has passed.
+    pub expired: bool,
+    /// A running task is nobody's.
+    pub abandoned: bool,
+    /// A cooling is over.
+    pub cooled: bool,
+    /// A counter is wrong.
+    pub drifted: bool,
+}
+
 /// A consumer whose lease has passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expired {
@@ -46,6 +61,11 @@ impl Store {
     /// The database's clock, in microseconds since 1970.
     pub async fn clock(&mut self) -> Result<i64> {
         self.run(&ReadClock).await
+    }
+
+    /// Whether there is anything to do at all, in one read.
+    pub async fn check(&mut self, lease: Duration) -> Result<Check> {
+        self.run(&ReadCheck { lease }).await
     }
 
     /// Consumers whose lease has passed by the database's clock.
@@ -129,6 +149,28 @@ impl Unit for ReadClock {
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<i64> {
         sqlx::query_scalar(tx.sql.clock).fetch_one(&mut *tx.conn).await
+    }
+}
+
+struct ReadCheck {
+    lease: Duration,
+}
+
+impl Unit for ReadCheck {
+    type Answer = Check;
+    const NAME: &'static str = "check";
+    const WRITES: bool = false;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Check> {
+        let row = sqlx::query(tx.sql.check).bind(micros(self.lease)).fetch_one(&mut *tx.conn).await?;
+        let is = |column| row.int(column).map(|n| n != 0);
+        Ok(Check {
+            now: row.int("now")?,
+            expired: is("expired")?,
+            abandoned: is("abandoned")?,
+            cooled: is("cooled")?,
+            drifted: is("drifted")?,
+        })
     }
 }
 

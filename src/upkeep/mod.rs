@@ -1,12 +1,15 @@
 //! What keeps the tables honest: the reclaimer and the auditor, in one leaderless loop.
 //!
 //! ```text
-//!  every 15 s, jittered:  has the database's clock stepped?
+//!  every 15 s, jittered:  one read: the database's clock, and is there anything to do?
 //!    expired leases, read twice ─► consumer gone ─► its running tasks on_abandon, permits cool
 //!    coolings past their bound  ─► permits free
 //!    counters                   ─► audited, repaired without opening the cap
 //!    impossible states          ─► reported
 //! ```
+//!
+//! A pass that finds nothing to do is that one read, for every process of an idle fleet makes them. Impossible states,
+//! which repair nothing and take longer to look for, are looked for every few minutes.
 //!
 //! Any consumer runs it as a role, or a process of its own does. It needs no permit, no leader and nothing but the
 //! tables; several at once do no harm. It must never judge by a local wall clock, and never trust one reading.
@@ -49,11 +52,15 @@ pub struct Upkeep {
     /// No cooling ends before this instant: the database's clock has stepped.
     held_until: Option<Instant>,
     reported: BTreeSet<String>,
+    /// When it last looked for impossible states.
+    audited: Option<Instant>,
     retired: Option<Instant>,
 }
 
 /// Rows per transaction.
 const BATCH: i64 = 100;
+/// Between two looks for impossible states.
+const AUDIT: Duration = Duration::from_mins(5);
 /// How long consumers that are gone stay in the table.
 const MEMORY: Duration = Duration::from_hours(7 * 24);
 
@@ -68,6 +75,7 @@ impl Upkeep {
             clocks: None,
             held_until: None,
             reported: BTreeSet::new(),
+            audited: None,
             retired: None,
         }
     }
@@ -101,24 +109,37 @@ impl Upkeep {
     /// # Errors
     /// Where the database cannot be worked with; everything done so far is complete in itself.
     pub async fn pass(&mut self) -> Result<(), Error> {
-        self.compare_clocks().await?;
-        self.fence().await?;
-        self.reclaim().await?;
-        let semaphores = self.store.semaphores().await?;
-        for semaphore in &semaphores {
-            if semaphore.cooling > 0 {
-                self.end_coolings(&semaphore.name).await?;
-            }
-            if semaphore.in_use != semaphore.held + semaphore.cooling {
-                self.repair(&semaphore.name).await?;
-            }
-        }
-        for what in self.store.audit().await?.impossible {
-            if self.reported.insert(what.clone()) {
-                Event::Impossible { what: &what }.emit();
-            }
-        }
+        let before = self.clock.now();
+        let check = self.store.check(self.options.lease).await?;
         let now = self.clock.now();
+        self.compare_clocks(check.now, now, now.since(before)).await?;
+        let mut abandoned = check.abandoned;
+        if check.expired {
+            abandoned |= self.fence().await?;
+        } else {
+            self.suspects.clear();
+        }
+        if abandoned {
+            self.reclaim().await?;
+        }
+        if check.cooled || check.drifted {
+            for semaphore in self.store.semaphores().await? {
+                if semaphore.cooling > 0 {
+                    self.end_coolings(&semaphore.name).await?;
+                }
+                if semaphore.in_use != semaphore.held + semaphore.cooling {
+                    self.repair(&semaphore.name).await?;
+                }
+            }
+        }
+        if self.audited.is_none_or(|last| now.since(last) > AUDIT) {
+            for what in self.store.audit().await?.impossible {
+                if self.reported.insert(what.clone()) {
+                    Event::Impossible { what: &what }.emit();
+                }
+            }
+            self.audited = Some(now);
+        }
         if self.retired.is_none_or(|last| now.since(last) > Duration::from_hours(1)) {
             self.store.retire_consumers(MEMORY).await?;
             self.retired = Some(now);
@@ -128,14 +149,12 @@ impl Upkeep {
 
     /// A step of the database's clock would end coolings early (or judge leases wrongly): hold everything that cools for
     /// as long as any permit can be held.
-    async fn compare_clocks(&mut self) -> Result<(), Error> {
-        let before = self.clock.now();
-        let database = self.store.clock().await?;
-        let now = self.clock.now();
+    /// `now` is the instant after the database's clock was read, which took so long.
+    async fn compare_clocks(&mut self, database: i64, now: Instant, took: Duration) -> Result<(), Error> {
         if let Some((then, since)) = self.clocks {
             let elapsed = i64::try_from(now.since(since).as_micros()).unwrap_or(i64::MAX);
             let by_micros = (database - then) - elapsed;
-            let noise = STEP_SLACK + now.since(before);
+            let noise = STEP_SLACK + took;
             if u128::from(by_micros.unsigned_abs()) > noise.as_micros() {
                 self.suspects.clear();
                 let mut hold = self.options.hold;
@@ -151,11 +170,12 @@ impl Upkeep {
     }
 
     /// Declares consumers gone whose passed lease this process itself has read on two passes at least two beats apart:
-    /// survivors of an outage get to beat first.
-    async fn fence(&mut self) -> Result<(), Error> {
+    /// survivors of an outage get to beat first. Answers whether one was.
+    async fn fence(&mut self) -> Result<bool, Error> {
         let now = self.clock.now();
         let expired = self.store.expired().await?;
         let suspects = std::mem::take(&mut self.suspects);
+        let mut gone = false;
         for one in expired {
             let first = match suspects.get(&one.consumer) {
                 Some((lease, first)) if *lease == one.lease_until => *first,
@@ -163,6 +183,7 @@ impl Upkeep {
             };
             if now.since(first) >= self.options.heartbeat * 2 {
                 if self.store.fence(&one).await? {
+                    gone = true;
                     Event::Gone { consumer: &one.consumer }.emit();
                 }
             } else {
@@ -170,7 +191,7 @@ impl Upkeep {
                 self.suspects.insert(consumer, (lease_until, first));
             }
         }
-        Ok(())
+        Ok(gone)
     }
 
     /// Takes back what nobody will finish, batch by batch; a row that cannot be taken back is passed by.

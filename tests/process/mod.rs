@@ -2,6 +2,8 @@
 
 mod crash;
 mod fleet;
+mod idle;
 mod shutdown;
 mod stuck;
 mod tuning;
+mod wake;

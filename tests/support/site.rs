@@ -1,6 +1,7 @@
 //! A place where permitq runs as in production, in scaled time: a database, a stub downstream that counts, a
 //! configuration file, and consumers as processes that can be killed, frozen and told to stop.
 
+use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -70,8 +71,17 @@ impl Site {
 
     /// With other settings than this place's.
     pub(crate) fn start_with(&self, args: &[&str], settings: &[(&str, &str)]) -> Member {
+        self.spawn(args, settings, Stdio::inherit())
+    }
+
+    /// The same, with a file for its log.
+    pub(crate) fn start_logged(&self, args: &[&str], settings: &[(&str, &str)], log: File) -> Member {
+        self.spawn(args, settings, log.into())
+    }
+
+    fn spawn(&self, args: &[&str], settings: &[(&str, &str)], log: Stdio) -> Member {
         let mut command = self.permitq(args);
-        command.envs(settings.iter().copied()).stdout(Stdio::null()).stderr(Stdio::inherit());
+        command.envs(settings.iter().copied()).stdout(Stdio::null()).stderr(log);
         Member(command.spawn().unwrap())
     }
 

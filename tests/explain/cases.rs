@@ -1,0 +1,214 @@
+//! What is measured: statement, parameters in the order in which the store binds them, and the most rows it may read.
+
+use permitq::model::Semaphore;
+use permitq::store::Dialect;
+use serde_json::{Value, json};
+
+use super::big::{DUE, LIMIT, PENDING, RUNNING};
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub(super) enum Bind {
+    Int(i64),
+    Text(String),
+    NoInt,
+    NoText,
+}
+
+pub(super) struct Case {
+    pub(super) statement: &'static str,
+    /// With which parameters, where one statement is measured more than once.
+    with: &'static str,
+    pub(super) binds: Vec<Bind>,
+    pub(super) most: u64,
+}
+
+/// These may read more than a bound, and why that is all right.
+pub(super) const FREE: [(&str, &str); 2] = [
+    ("states", "counts every task, for a person or a test that asks for just that"),
+    ("sweep", "reads the log of a whole audit, row by row; `permitq audit` alone does"),
+];
+
+/// These read no table that grows.
+pub(super) const UNREAD: [(&str, &str); 11] = [
+    ("session", "settings"),
+    ("begin", "no table"),
+    ("clock", "no table"),
+    ("notify", "no table"),
+    ("migrate_lock", "no table"),
+    ("migrate_unlock", "no table"),
+    ("installed", "the catalogue"),
+    ("schema", "one row"),
+    ("collect", "no table"),
+    ("collected", "no table"),
+    ("repair", "one row, by its name, as permits.sql"),
+];
+
+impl Case {
+    pub(super) fn name(&self) -> String {
+        if self.with.is_empty() {
+            self.statement.to_owned()
+        } else {
+            format!("{} ({})", self.statement, self.with)
+        }
+    }
+}
+
+fn int(n: i64) -> Bind {
+    Bind::Int(n)
+}
+
+fn word(text: impl Into<String>) -> Bind {
+    Bind::Text(text.into())
+}
+
+fn list(value: &Value) -> Bind {
+    Bind::Text(value.to_string())
+}
+
+const HOUR: i64 = 3_600_000_000;
+
+/// Rows read: what is asked for, and a handful of others.
+const FEW: u64 = 60;
+
+pub(super) fn cases(dialect: Dialect) -> Vec<Case> {
+    let mut cases = claim();
+    cases.extend(finish());
+    cases.extend(lease());
+    cases.extend(upkeep());
+    cases.extend(people());
+    if dialect == Dialect::Mysql {
+        cases.push(case("enqueued", vec![], FEW));
+    }
+    cases
+}
+
+fn case(statement: &'static str, binds: Vec<Bind>, most: u64) -> Case {
+    Case { statement, with: "", binds, most }
+}
+
+fn with(statement: &'static str, with: &'static str, binds: Vec<Bind>, most: u64) -> Case {
+    Case { statement, with, binds, most }
+}
+
+fn claim() -> Vec<Case> {
+    let marks: Vec<_> = (0..4_i64)
+        .map(|n| json!({"id": PENDING + n, "hold": HOUR, "max_attempts": 3, "on_abandon": "retry"}))
+        .collect();
+    let tasks: Vec<_> = (0..4_i64)
+        .map(|n| {
+            json!({"kind": "k1", "semaphore": "default", "biz_key": format!("new-{n}"), "payload": "{}", "priority": 0,
+                   "at": null, "delay": 0, "timeout": null, "max_attempts": null, "on_abandon": null, "source": "api"})
+        })
+        .collect();
+    vec![
+        // One step for each of eight kinds, and the consumers.
+        case("look", vec![list(&json!(["default", "second", "missing"]))], 250),
+        case("promote", vec![int(100)], 10 * DUE.unsigned_abs()),
+        case("lock", vec![word("default")], FEW),
+        case("room", vec![word("default")], FEW),
+        case("pick", vec![word("default"), word("k1"), int(10)], FEW),
+        with("pick", "nothing there", vec![word("default"), word("none"), int(10)], FEW),
+        case("mark", vec![list(&json!(marks)), word("c0"), word("c0")], FEW),
+        with("permits", "take", vec![int(1), word("default")], FEW),
+        with("permits", "free", vec![int(-1), word("default")], FEW),
+        case("enqueue", vec![list(&json!(tasks))], FEW),
+        case("keyed", vec![list(&json!(["key-10", "key-999990", "key-7"]))], FEW),
+    ]
+}
+
+/// Four attempts of c0.
+fn attempts() -> Bind {
+    list(&json!((1..=4_i64).map(|n| json!({"id": RUNNING + 4 * n, "claim_no": 1})).collect::<Vec<_>>()))
+}
+
+fn ends(why: Option<&str>) -> Bind {
+    let end = |n: i64| {
+        json!({"id": RUNNING + 4 * n, "claim_no": 1, "called_after": 1000, "outcome": "failed", "status": 500, "why": why,
+               "state": "pending", "attempts": 1, "delay": HOUR, "after_cooling": 1, "result": null, "error": "no"})
+    };
+    list(&json!((1..=4).map(end).collect::<Vec<_>>()))
+}
+
+fn finish() -> Vec<Case> {
+    vec![
+        case("own", vec![attempts(), word("c0")], FEW),
+        case("ended_by", vec![attempts()], FEW),
+        case("log", vec![word("c0"), ends(None)], FEW),
+        case("cool", vec![ends(Some("timeout"))], FEW),
+        case("settle", vec![ends(None)], FEW),
+    ]
+}
+
+fn lease() -> Vec<Case> {
+    let row = json!({"id": "new", "name": "new", "host": "h", "pid": 1, "version": "0", "slots": 4, "serves": "{}", "lease": HOUR});
+    vec![
+        case("register", vec![list(&row)], FEW),
+        case("beat", vec![int(HOUR), word("c0")], FEW),
+        case("held", vec![word("c0")], FEW),
+        case("running", vec![word("c0")], FEW),
+        case("leave", vec![word("draining"), word("c0")], FEW),
+        case("late", vec![int(200), word("{}"), int(950_001), int(1), word("c0")], FEW),
+        case("own_cooling", vec![int(990_001), int(1), word("c0")], FEW),
+    ]
+}
+
+fn upkeep() -> Vec<Case> {
+    vec![
+        // All that runs or cools, once for the counters and once for its consumer.
+        case("check", vec![int(HOUR)], 400),
+        case("expired", vec![], 250),
+        case("fence", vec![word("c4"), int(1)], FEW),
+        // All that runs, and for each its consumer.
+        case("abandoned", vec![int(0), int(HOUR), int(100)], 250),
+        case("cooled", vec![word("default"), int(100)], 100),
+        case(
+            "released",
+            vec![list(&json!([{"id": 990_001, "claim_no": 1}, {"id": 990_002, "claim_no": 1}]))],
+            FEW,
+        ),
+        case("uncool", vec![list(&json!([1, 2, 3]))], FEW),
+        case("counted", vec![word("default"), word("default")], 150),
+        case("drift", vec![word("default"), int(HOUR), int(3)], FEW),
+        case("longest", vec![word("default")], 150),
+        case("retired", vec![int(24 * HOUR)], 300),
+        // One step for each semaphore that tasks wait for, and all that runs or cools.
+        case("impossible", vec![], 300),
+    ]
+}
+
+fn filter(state: Option<&str>, kind: Option<&str>, key: Option<&str>, below: i64) -> Vec<Bind> {
+    let twice = |value: Option<&str>| {
+        let bind = value.map_or(Bind::NoText, word);
+        [bind.clone(), bind]
+    };
+    let mut binds = Vec::new();
+    for value in [state, kind, None, key] {
+        binds.extend(twice(value));
+    }
+    binds.extend([int(below), int(LIMIT)]);
+    binds
+}
+
+fn people() -> Vec<Case> {
+    vec![
+        // The waiting are counted so far, of two semaphores.
+        case("semaphores", vec![int(Semaphore::WAITING_MAX)], 3 * Semaphore::WAITING_MAX.unsigned_abs()),
+        case("holders", vec![], 400),
+        case("consumers", vec![], 250),
+        case("set_max", vec![int(7), word("default")], FEW),
+        case("add_semaphore", vec![word("third"), int(3)], FEW),
+        case("task", vec![int(500_000)], FEW),
+        with("list", "all", filter(None, None, None, i64::MAX), 100),
+        with("list", "a later page", filter(None, None, None, 500_000), 100),
+        with("list", "by key", filter(None, None, Some("key-500000"), i64::MAX), FEW),
+        with("list", "running", filter(Some("running"), None, None, i64::MAX), 150),
+        case("attempts", vec![int(950_000)], FEW),
+        case("actions", vec![int(950_000)], FEW),
+        case("act", vec![word("me"), word("cancel"), Bind::NoInt, Bind::NoText], FEW),
+        case("standing", vec![int(500_000)], FEW),
+        case("cools_until", vec![int(990_001)], FEW),
+        case("cancel", vec![word("no"), int(PENDING)], FEW),
+        case("revive", vec![Bind::NoInt, Bind::NoInt, int(50)], FEW),
+    ]
+}
