@@ -9,6 +9,7 @@ mod batch;
 mod enqueue;
 mod permits;
 mod place;
+mod refused;
 mod task;
 
 use std::io::Write;

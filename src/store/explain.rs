@@ -5,16 +5,15 @@ use std::io;
 use super::error::words;
 
 /// PostgreSQL's SQLSTATE, words of its message (empty: whatever they are), what to do. The first that fits.
-const POSTGRES: [(&str, &str, &str); 14] = [
+const POSTGRES: [(&str, &str, &str); 13] = [
     ("28P01", "", PASSWORD),
-    ("28000", "no encryption", "the server takes only TLS here: end the URL with ?sslmode=require"),
     (
         "28000",
-        "SSL encryption",
-        "pg_hba.conf on the server lets this user in without TLS only, or not at all",
+        "no encryption",
+        "end the URL with ?sslmode=require where the server takes only TLS; else let this host and user in, in its pg_hba.conf",
     ),
     ("28000", "role", "create the role, or correct the user in the URL"),
-    ("28000", "", "let this host and user in, in pg_hba.conf on the server"),
+    ("28000", "", "let this host and user in, in the server's pg_hba.conf"),
     ("3D000", "", "create the database, or correct its name at the end of the URL"),
     ("42501", "", RIGHTS),
     ("53300", "", CONNECTIONS),
@@ -28,8 +27,8 @@ const POSTGRES: [(&str, &str, &str); 14] = [
 
 /// The same by error number of MySQL and MariaDB.
 const MYSQL: [(u16, &str); 11] = [
-    (1045, PASSWORD),
-    (1044, RIGHTS),
+    (1045, ACCESS),
+    (1044, DATABASE),
     (1049, "create the database, or correct its name at the end of the URL"),
     (1040, CONNECTIONS),
     (1203, CONNECTIONS),
@@ -43,6 +42,11 @@ const MYSQL: [(u16, &str); 11] = [
 
 const PASSWORD: &str =
     "check user and password in the URL (special characters are percent-encoded), and that the user exists";
+/// MySQL and MariaDB say no more to somebody who comes without TLS.
+const ACCESS: &str = "check user and password in the URL (special characters are percent-encoded), that the user may come \
+                      from this host, and, where the server takes only TLS, end the URL with ?ssl-mode=REQUIRED";
+/// Nor to somebody who asks for a database that is not there.
+const DATABASE: &str = "correct the name at the end of the URL, create the database, or grant it, as in sql/README.md, \"Least privilege\"";
 const RIGHTS: &str = "grant it, as in sql/README.md, \"Least privilege\"";
 const CONNECTIONS: &str =
     "raise the server's limit, or run fewer clients; a consumer takes 3 connections, on PostgreSQL 4";
@@ -62,6 +66,8 @@ pub(super) fn explain(error: &sqlx::Error) -> String {
 
 fn remedy(error: &sqlx::Error, said: &str) -> Option<&'static str> {
     match error {
+        // Under TLS, what is wrong with a certificate comes as an I/O error.
+        sqlx::Error::Io(_) if said.contains("certificate") => Some(tls(said)),
         sqlx::Error::Io(error) => Some(unreachable(error)),
         sqlx::Error::Tls(_) => Some(tls(said)),
         sqlx::Error::Protocol(_) => Some("does a server of the URL's scheme listen at this port?"),

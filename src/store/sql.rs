@@ -80,3 +80,15 @@ impl Dialect {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_in_any_encoding_takes_the_schema() {
+        for dialect in [Dialect::Sqlite, Dialect::Postgres, Dialect::Mysql] {
+            assert!(dialect.sql().unwrap().migrations.iter().all(|text| text.is_ascii()), "{dialect:?}");
+        }
+    }
+}
