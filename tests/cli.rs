@@ -6,6 +6,7 @@
 
 mod audit;
 mod batch;
+mod doctor;
 mod enqueue;
 mod permits;
 mod place;

@@ -45,7 +45,7 @@ impl Product {
     }
 
     /// The lowest version, and what asks for it.
-    pub fn lowest(self) -> ([u32; 3], &'static str) {
+    fn lowest(self) -> ([u32; 3], &'static str) {
         match self {
             Self::Sqlite => ([3, 38, 0], "JSON functions"),
             Self::Postgres => ([13, 0, 0], "gen_random_uuid() and plan_cache_mode"),
@@ -55,7 +55,7 @@ impl Product {
     }
 
     /// The lowest version that the tests run on; `None` where they run on none.
-    pub fn tested(self) -> Option<[u32; 3]> {
+    fn tested(self) -> Option<[u32; 3]> {
         match self {
             Self::Sqlite => Some([3, 51, 0]),
             Self::Postgres => Some([15, 0, 0]),
@@ -93,6 +93,22 @@ impl Server {
     }
 }
 
+impl Server {
+    /// What the tests run on instead, where they run on nothing as old as this.
+    pub fn untested(&self) -> Option<String> {
+        match self.product.tested() {
+            Some(tested) if self.version >= tested => None,
+            Some(tested) => {
+                Some(format!("tested with {} {} and newer", self.product.as_str(), dotted(tested)))
+            }
+            None => Some(format!(
+                "the statements are written for {} too, but not tested on it",
+                self.product.as_str()
+            )),
+        }
+    }
+}
+
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.product.as_str(), dotted(self.version))
@@ -107,7 +123,7 @@ fn numbers(text: &str) -> [u32; 3] {
 }
 
 /// Without zeros at the end that say nothing: `15`, `10.11`, `8.0.17`.
-pub(crate) fn dotted([major, minor, patch]: [u32; 3]) -> String {
+fn dotted([major, minor, patch]: [u32; 3]) -> String {
     match (minor, patch) {
         (0, 0) => format!("{major}"),
         (_, 0) => format!("{major}.{minor}"),
@@ -137,6 +153,15 @@ mod tests {
         ] {
             assert_eq!(Server::read(dialect, said).unwrap().to_string(), shown);
         }
+    }
+
+    #[test]
+    fn what_no_test_runs_on_is_told() {
+        let untested = |dialect, said| Server::read(dialect, said).unwrap().untested();
+        assert_eq!(untested(Dialect::Postgres, "PostgreSQL 15.1"), None);
+        assert_eq!(untested(Dialect::Mysql, "11.4.2-MariaDB"), None);
+        assert!(untested(Dialect::Postgres, "PostgreSQL 14.9").unwrap().contains("PostgreSQL 15 and newer"));
+        assert!(untested(Dialect::Mysql, "8.4.0").unwrap().contains("not tested on it"));
     }
 
     #[test]

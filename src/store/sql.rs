@@ -39,6 +39,7 @@ statements! {
     expired fence abandoned cooled released uncool counted drift repair longest impossible retired
     semaphores holders consumers set_max add_semaphore task list states attempts actions act standing cools_until
     cancel revive sweep
+    doctor_settings doctor_status doctor_objects doctor_rights doctor_backend
     ; mysql only: collect enqueued collected
     ; postgres only: notify
 }

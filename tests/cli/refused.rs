@@ -21,7 +21,7 @@ impl Bench {
 }
 
 /// The URL with another user, as `name` or `name:password`.
-fn user(url: &str, user: &str) -> String {
+pub(super) fn user(url: &str, user: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap();
     format!("{scheme}://{user}@{}", rest.split_once('@').unwrap().1)
 }
@@ -280,17 +280,17 @@ fn a_migration_that_was_cut_short_can_be_finished() {
 }
 
 /// A person at a SQL client, in tests without a runtime.
-struct Hand(tokio::runtime::Runtime, AnyConnection);
+pub(super) struct Hand(tokio::runtime::Runtime, AnyConnection);
 
 impl Hand {
-    fn of(url: &str) -> Self {
+    pub(super) fn of(url: &str) -> Self {
         sqlx::any::install_default_drivers();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let conn = runtime.block_on(AnyConnection::connect(url)).unwrap();
         Self(runtime, conn)
     }
 
-    fn execute(&mut self, statement: &str) {
+    pub(super) fn execute(&mut self, statement: &str) {
         let statement = sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned()));
         self.0.block_on(statement.execute(&mut self.1)).unwrap();
     }
