@@ -7,10 +7,12 @@
 mod audit;
 mod batch;
 mod config;
+mod doctor;
 mod enqueue;
 mod permits;
 mod place;
 mod readme;
+mod refused;
 mod task;
 
 use std::io::Write;

@@ -1,11 +1,7 @@
--- Once per connection. A waiting statement gives up before the client does, and a client that is frozen or cut off
--- inside a transaction loses it, with its locks. synchronous_commit stays the server's.
+-- Once per connection; limits.sql follows. synchronous_commit stays the server's.
 SET application_name = 'permitq';
 SET timezone = 'UTC';
 SET default_transaction_isolation = 'read committed';
-SET statement_timeout = '8s';
-SET lock_timeout = '5s';
-SET idle_in_transaction_session_timeout = '10s';
 -- Every statement here walks an index, and stops where it has enough. No scans, sorts of whole ranges or plans that were
 -- made and kept while the tables were small: planning costs a fraction of a millisecond, a scan of the backlog the queue.
 SET enable_seqscan = off;

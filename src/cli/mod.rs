@@ -15,7 +15,9 @@
 mod audit;
 mod batch;
 mod completions;
+mod config;
 mod demo;
+mod doctor;
 mod enqueue;
 mod fail;
 mod fleet;
@@ -112,6 +114,11 @@ enum Command {
     Permits(permits::Options),
     /// Check the counters and compute the peak from the log
     Audit(audit::Options),
+    /// Look for whatever keeps the promises from holding: server, schema, rights, settings
+    Doctor,
+    /// Show the configuration that is in force
+    #[command(subcommand)]
+    Config(config::Command),
     /// Run a stub downstream for trying things
     Stub(stub::Options),
     /// Print the completion script of a shell
@@ -130,6 +137,8 @@ impl Command {
             Self::Task(command) => task::run(command, global, out).await,
             Self::Permits(options) => permits::run(options, global, out).await,
             Self::Audit(options) => audit::run(&options, global, out).await,
+            Self::Doctor => doctor::run(global, out).await,
+            Self::Config(command) => config::run(&command, global, out),
             Self::Stub(options) => stub::run(&options, out).await,
             Self::Completions(options) => completions::run(&options, out),
         }?;

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::store::{Database, Dialect, Error, Migrated, Store};
 
 /// The database of this configuration.
-fn database(config: &Config) -> Result<Database, Failure> {
+pub(super) fn database(config: &Config) -> Result<Database, Failure> {
     let url = config.database.url.first().ok_or_else(|| Failure::Usage("no database is named".to_owned()))?;
     Ok(Database::new(url.expose())?.limit(config.database.statement_timeout))
 }

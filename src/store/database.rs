@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyConnectOptions;
-use sqlx::{ConnectOptions, Executor};
-use tokio::time::sleep;
+use sqlx::{ConnectOptions, Executor, Row};
+use tokio::time::{sleep, timeout};
 
-use super::error::{is_conflict, words};
-use super::{Dialect, Error, Result, Sql, Store};
+use super::error::is_conflict;
+use super::explain::explain;
+use super::filesystem::network;
+use super::{Dialect, Error, Result, Server, Sql, Store};
 
 /// Where the database is. Cheap to clone; opens nothing by itself.
 #[derive(Clone)]
@@ -97,21 +99,70 @@ impl Database {
         let options: AnyConnectOptions =
             url.parse().map_err(|error: sqlx::Error| unreachable(error.to_string()))?;
         let options = options.disable_statement_logging();
+        // Less than the unit's own limit, so that a server that never answers is told apart from a slow statement.
+        let patience = self.limit * 9 / 10;
+        match timeout(patience, self.connect(&options)).await {
+            Ok(opened) => opened.map_err(unreachable),
+            Err(_) => Err(unreachable(format!(
+                "no answer within {patience:?}; does a server of the URL's scheme listen there, and is it well?"
+            ))),
+        }
+    }
+
+    async fn connect(&self, options: &AnyConnectOptions) -> std::result::Result<AnyConnection, String> {
         for _ in 0..200 {
-            let opened = async {
-                let mut conn = options.connect().await?;
-                conn.execute(sqlx::raw_sql(self.sql.session)).await?;
-                Ok::<_, sqlx::Error>(conn)
-            };
-            match opened.await {
+            match self.session(options).await {
                 // Many processes that open a new file at once meet on its switch to WAL.
-                Err(error) if is_conflict(&error) => sleep(Duration::from_millis(fastrand::u64(1..10))).await,
-                Err(error) => return Err(unreachable(explain(&error))),
+                Err(Refused::Said(error)) if is_conflict(&error) => {
+                    sleep(Duration::from_millis(fastrand::u64(1..10))).await;
+                }
+                Err(Refused::Said(error)) => return Err(explain(&error)),
+                Err(Refused::Unfit(reason)) => return Err(reason),
                 Ok(conn) => return Ok(conn),
             }
         }
-        Err(unreachable("it stays locked by another process".to_owned()))
+        Err("it stays locked by another process".to_owned())
     }
+
+    async fn session(&self, options: &AnyConnectOptions) -> std::result::Result<AnyConnection, Refused> {
+        let mut conn = options.connect().await?;
+        // Without preparing it: an older server or a pooler may not even be able to.
+        let server = conn.fetch_one(sqlx::raw_sql(self.sql.server)).await?;
+        Server::read(self.dialect(), server.try_get(0)?).map_err(Refused::Unfit)?;
+        conn.execute(sqlx::raw_sql(self.sql.session)).await?;
+        let mut limits = sqlx::query(self.sql.limits);
+        for limit in server_limits(self.limit) {
+            limits = limits.bind(limit);
+        }
+        limits.execute(&mut conn).await?;
+        Ok(conn)
+    }
+}
+
+/// Why a connection is none of ours.
+enum Refused {
+    /// In the words of the driver or the server.
+    Said(sqlx::Error),
+    /// The server lacks what we need.
+    Unfit(String),
+}
+
+impl From<sqlx::Error> for Refused {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Said(error)
+    }
+}
+
+/// For `limits.sql`: when the server itself ends a statement, a wait for a lock, and a transaction whose client says
+/// nothing; in milliseconds. All before the client gives up. A lock wait that ends is repeated with its whole unit, so it
+/// may be short; between two statements of a unit there is nothing to wait for.
+fn server_limits(limit: Duration) -> [i64; 3] {
+    let statement = limit * 4 / 5;
+    let lock = (limit / 2).min(Duration::from_secs(5));
+    let idle = limit.min(Duration::from_secs(10));
+    // 0 would mean none.
+    [statement, lock, idle]
+        .map(|limit| i64::try_from(limit.as_millis()).unwrap_or(i64::MAX).clamp(1, i32::MAX.into()))
 }
 
 /// What `SQLite` itself would only call "unable to open database file".
@@ -125,6 +176,12 @@ fn check_file(path: &Path, create: bool) -> std::result::Result<(), String> {
     if !folder.is_dir() {
         return Err(format!("there is no folder {}", folder.display()));
     }
+    if let Some(name) = network(folder).or_else(|| network(path)) {
+        return Err(format!(
+            "it is on a network file system ({name}), where SQLite's locks and shared memory do not hold; \
+             use a file on a local disk, or a PostgreSQL, MariaDB or MySQL server"
+        ));
+    }
     if path.is_dir() {
         return Err("it is a folder; name a file".to_owned());
     }
@@ -134,26 +191,48 @@ fn check_file(path: &Path, create: bool) -> std::result::Result<(), String> {
     Ok(())
 }
 
-fn explain(error: &sqlx::Error) -> String {
-    let said = words(error);
-    let hint = if said.contains("file is not a database") {
-        "; name another file, or move this one away"
-    } else if said.contains("unable to open") || said.contains("readonly") {
-        "; permitq must be able to write the file and its folder"
-    } else {
-        ""
-    };
-    format!("{said}{hint}")
+/// A URL without its password, in front of the host or among the parameters.
+fn mask(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let slashes = if scheme.is_empty() { "" } else { "://" };
+    // Up to the last `@`: rather masked too much, where a password has a character that should have been encoded.
+    let (login, place) = rest.rsplit_once('@').map_or((String::new(), rest), |(login, place)| {
+        let login = login.split_once(':').map_or(login.to_owned(), |(user, _)| format!("{user}:***"));
+        (login + "@", place)
+    });
+    let (path, query) = place.split_once('?').map_or((place, String::new()), |(path, query)| {
+        let hide = |pair: &str| match pair.split_once('=') {
+            Some((name, _)) if name.to_ascii_lowercase().contains("pass") => format!("{name}=***"),
+            _ => pair.to_owned(),
+        };
+        (path, format!("?{}", query.split('&').map(hide).collect::<Vec<_>>().join("&")))
+    });
+    format!("{scheme}{slashes}{login}{path}{query}")
 }
 
-/// A URL without its password.
-fn mask(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    match rest.split_once('@') {
-        Some((login, place)) => {
-            let user = login.split_once(':').map_or(login, |(user, _)| user);
-            format!("{scheme}://{user}:***@{place}")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_password_is_shown() {
+        for (url, shown) in [
+            ("postgres://u:hunter2@h:5432/db", "postgres://u:***@h:5432/db"),
+            ("postgres://u:hunter@2@h/db", "postgres://u:***@h/db"),
+            ("postgres://u@h/db?sslmode=require", "postgres://u@h/db?sslmode=require"),
+            ("mariadb://h/db?user=u&password=hunter2&a=b", "mariadb://h/db?user=u&password=***&a=b"),
+            ("sqlite:permitq.db", "sqlite:permitq.db"),
+            ("u:hunter2@h", "u:***@h"),
+        ] {
+            assert_eq!(mask(url), shown);
         }
-        None => url.to_owned(),
+    }
+
+    #[test]
+    fn the_server_gives_up_before_the_client() {
+        assert_eq!(server_limits(Database::LIMIT), [8_000, 5_000, 10_000]);
+        assert_eq!(server_limits(Duration::from_secs(2)), [1_600, 1_000, 2_000]);
+        assert_eq!(server_limits(Duration::from_mins(30)), [1_440_000, 5_000, 10_000]);
+        assert_eq!(server_limits(Duration::ZERO), [1, 1, 1]);
     }
 }

@@ -58,6 +58,16 @@ pub enum Error {
     /// A loop of this process has died; the process must end, and the leases do the rest.
     #[error("{0} died; ending, so that others take over")]
     Broken(&'static str),
+    /// The database user lacks a right.
+    #[error(
+        "{unit}: {reason}; `permitq doctor` names every right that is missing, sql/README.md (Least privilege) has the grants"
+    )]
+    Denied {
+        /// The operation.
+        unit: &'static str,
+        /// The database's words.
+        reason: String,
+    },
     /// Anything else the database or the driver says.
     #[error("{unit}: {source}")]
     Database {
@@ -103,6 +113,17 @@ pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
         return matches!(code.parse::<i32>().map(|code| code & 0xff), Ok(5 | 6));
     }
     matches!(&*code, "40001" | "40P01" | "55P03")
+}
+
+/// The database refuses the user: a right is missing.
+pub(super) fn is_denial(error: &sqlx::Error) -> bool {
+    let Some(database) = error.as_database_error() else { return false };
+    #[cfg(feature = "mysql")]
+    if let Some(mysql) = database.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
+        // A database, a table, a column, an administrator's right, a routine, a view.
+        return matches!(mysql.number(), 1044 | 1142 | 1143 | 1227 | 1370 | 1345);
+    }
+    database.code().is_some_and(|code| code == "42501")
 }
 
 /// The database refuses the values themselves: a constraint, a trigger of ours, data that does not fit.

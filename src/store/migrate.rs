@@ -4,7 +4,7 @@
 use sqlx::{Executor, Row};
 
 use super::unit::{Tx, Unit};
-use super::{Error, Result, Store};
+use super::{Dialect, Error, Result, Store};
 
 /// The schema this binary was written for.
 pub const SCHEMA_VERSION: i64 = 1;
@@ -39,7 +39,16 @@ impl Store {
     pub async fn schema(&mut self) -> Result<Schema> {
         let place = self.database().masked();
         let Some(schema) = self.run(&Read).await? else {
-            return Err(Error::Schema(format!("no permitq tables in {place}; run `permitq migrate`")));
+            // MySQL and MariaDB hide what a user has no right on.
+            let hidden = match self.database().dialect() {
+                Dialect::Mysql => {
+                    " (or, where they exist, grant their use: sql/README.md, \"Least privilege\")"
+                }
+                Dialect::Sqlite | Dialect::Postgres => "",
+            };
+            return Err(Error::Schema(format!(
+                "no permitq tables in {place}; run `permitq migrate`{hidden}"
+            )));
         };
         if schema.version < SCHEMA_VERSION {
             return Err(Error::Schema(format!(

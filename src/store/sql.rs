@@ -32,13 +32,14 @@ macro_rules! statements {
 }
 
 statements! {
-    session begin migrate_lock migrate_unlock installed schema clock
+    server session limits begin migrate_lock migrate_unlock installed schema clock
     enqueue keyed
     look promote lock room pick mark permits own ended_by log cool settle
     register beat held running leave late own_cooling
     check expired fence abandoned cooled released uncool counted drift repair longest impossible retired
     semaphores holders consumers set_max add_semaphore task list states attempts actions act standing cools_until
     cancel revive sweep
+    doctor_settings doctor_status doctor_objects doctor_rights doctor_backend
     ; mysql only: collect enqueued collected
     ; postgres only: notify
 }
@@ -77,6 +78,18 @@ impl Dialect {
             Self::Mysql => Some(&MYSQL),
             #[cfg(not(all(feature = "sqlite", feature = "postgres", feature = "mysql")))]
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_in_any_encoding_takes_the_schema() {
+        for dialect in [Dialect::Sqlite, Dialect::Postgres, Dialect::Mysql] {
+            assert!(dialect.sql().unwrap().migrations.iter().all(|text| text.is_ascii()), "{dialect:?}");
         }
     }
 }

@@ -6,6 +6,7 @@ mod cooling;
 mod enqueue;
 mod finish;
 mod lease;
+mod limits;
 mod look;
 mod model;
 mod reclaim;

@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS permitq_consumer (
     pid         BIGINT       NOT NULL,
     version     VARCHAR(100) NOT NULL,
     slots       INT          NOT NULL,
-    serves      LONGTEXT     NOT NULL CHECK (json_valid(serves)),   -- {"kind" or "*": "semaphore", …}
+    serves      LONGTEXT     NOT NULL CHECK (json_valid(serves)),   -- {"kind" or "*": "semaphore", ...}
     state       VARCHAR(10)  NOT NULL DEFAULT 'alive' CHECK (state IN ('alive', 'draining', 'gone')),
     started_at  DATETIME(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     lease_until DATETIME(6)  NOT NULL

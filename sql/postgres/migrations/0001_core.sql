@@ -50,7 +50,7 @@ CREATE TABLE permitq_consumer (
     pid         bigint  NOT NULL,
     version     text    NOT NULL,
     slots       integer NOT NULL,
-    serves      text    NOT NULL CHECK (serves::json IS NOT NULL),   -- {"kind" or "*": "semaphore", …}
+    serves      text    NOT NULL CHECK (serves::json IS NOT NULL),   -- {"kind" or "*": "semaphore", ...}
     state       text    NOT NULL DEFAULT 'alive' CHECK (state IN ('alive', 'draining', 'gone')),
     started_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     lease_until timestamptz NOT NULL

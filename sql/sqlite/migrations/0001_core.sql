@@ -43,7 +43,7 @@ CREATE TABLE permitq_consumer (
     pid         INTEGER NOT NULL,
     version     TEXT    NOT NULL,
     slots       INTEGER NOT NULL,
-    serves      TEXT    NOT NULL CHECK (json_valid(serves)),   -- {"kind" or "*": "semaphore", …}
+    serves      TEXT    NOT NULL CHECK (json_valid(serves)),   -- {"kind" or "*": "semaphore", ...}
     state       TEXT    NOT NULL DEFAULT 'alive' CHECK (state IN ('alive', 'draining', 'gone')),
     started_at  INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000),
     lease_until INTEGER NOT NULL

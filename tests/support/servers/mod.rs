@@ -199,6 +199,35 @@ impl Server {
         }
     }
 
+    /// Starts again with these options more on its command line, for good.
+    pub(crate) fn add_options(&mut self, options: &[&str]) {
+        self.options.extend(options.iter().map(ToString::to_string));
+        self.restart();
+    }
+
+    /// Starts again with a certificate for 127.0.0.1 that nobody but itself has signed.
+    pub(crate) fn certify(&mut self) {
+        let mut openssl = self.account.command("openssl");
+        openssl
+            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
+            .args(["-days", "2", "-subj", "/CN=permitq test", "-addext", "subjectAltName=IP:127.0.0.1"])
+            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+            .args(["-keyout", "server.key", "-out", "server.crt"]);
+        let status = self.at_home(&mut openssl).status().unwrap();
+        assert!(status.success(), "{}", self.log());
+        match self.kind {
+            Kind::Postgres => self.add_options(&["-c", "ssl=on"]),
+            Kind::MariaDb => self.add_options(&["--ssl-cert=server.crt", "--ssl-key=server.key"]),
+        }
+    }
+
+    /// Whom PostgreSQL lets in, from now on.
+    pub(crate) fn set_hba(&mut self, rules: &str) {
+        fs::write(self.home.join("data/pg_hba.conf"), rules).unwrap();
+        // Not by asking it to reload: it would answer before it has done so.
+        self.restart();
+    }
+
     /// Changes a setting of PostgreSQL. A connection that sees it was made after all older ones had been told.
     fn set(&self, setting: &str, value: &str) {
         self.execute(format!("alter system set {setting} = '{value}'"));

@@ -1,0 +1,2 @@
+-- A file has no sessions, and nothing stands between.
+SELECT 0

@@ -1,0 +1,1 @@
+-- SQLite has no rights but the file's; `permitq doctor` takes the write lock instead.

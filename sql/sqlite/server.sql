@@ -1,0 +1,2 @@
+-- What answers here.
+SELECT sqlite_version()
