@@ -6,3 +6,8 @@ SET SESSION time_zone = '+00:00',
     SESSION innodb_lock_wait_timeout = 5
     /*M! , SESSION max_statement_time = 8, SESSION idle_transaction_timeout = 10 */
     /*!80000 , SESSION max_execution_time = 8000 */;
+-- On Galera: a transaction begins, and a lone SELECT reads, when this node has what was committed on any other before. A
+-- process that has moved from one node to another finds its own claims there. Not every MariaDB knows the variable.
+/*M! SET @permitq_causal = (SELECT if(count(*) > 0, 'SET SESSION wsrep_sync_wait = 1', 'DO 0')
+                              FROM information_schema.session_variables WHERE variable_name = 'wsrep_sync_wait') */;
+/*M! EXECUTE IMMEDIATE @permitq_causal */;
