@@ -52,6 +52,7 @@ impl Galera {
             let options = [
                 "--binlog-format=ROW",
                 "--innodb-autoinc-lock-mode=2",
+                "--log-bin-trust-function-creators=ON",
                 "--wsrep-on=ON",
                 &format!("--wsrep-provider={}", provider.display()),
                 "--wsrep-sst-method=rsync",
