@@ -1,11 +1,13 @@
 //! Three MariaDB nodes, all written to. A conflict between nodes shows at COMMIT only.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use permitq::model::{NewTask, Outcome};
 use permitq::store::{Database, Recorded};
-use sqlx::{AnyConnection, AssertSqlSafe, Connection};
+use sqlx::{AnyConnection, AssertSqlSafe, Connection, Executor};
 use tokio::task::block_in_place;
+use tokio::time::timeout;
 
 use crate::load::Load;
 use crate::support::servers::Server;
@@ -16,10 +18,11 @@ use crate::support::{Consumer, Db, ended, registration};
 /// One cluster for all of it, as starting one is what costs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_nodes_are_one_queue() {
-    let cluster = block_in_place(Galera::start);
+    let mut cluster = block_in_place(Galera::start);
     every_table_has_a_primary_key(&cluster).await;
     one_task_is_started_on_one_node(&cluster).await;
     who_moves_to_another_node_finds_its_claims(&cluster).await;
+    a_node_that_becomes_read_only_is_left(&mut cluster).await;
     a_node_is_killed_under_load(cluster).await;
 }
 
@@ -70,20 +73,40 @@ async fn one_task_is_started_on_one_node(cluster: &Galera) {
 async fn who_moves_to_another_node_finds_its_claims(cluster: &Galera) {
     let urls = cluster.database("moves");
     let db = Db::of_hosts(&urls).await.migrated().await;
-    db.set_max(1000).await;
     let mut here = Consumer::new("mover", Database::new(&urls[0]).unwrap().store());
     let mut there = Consumer::new("mover", Database::new(&urls[1]).unwrap().store());
     here.store.register(&registration("mover")).await.unwrap();
-    for _ in 0..30 {
-        db.enqueue(20).await;
-        let ends: Vec<_> = here
-            .claim(20)
-            .await
-            .into_iter()
-            .map(|claim| ended(claim, &Outcome::succeeded("{}".to_owned())))
-            .collect();
-        assert_eq!(there.finish(&ends).await, vec![Recorded::Done; 20]);
-    }
+    there.store.clock().await.unwrap();
+    db.enqueue(1).await;
+    there.store.clock().await.unwrap();
+
+    // The other node stands still: it has what is committed from now on, but cannot apply it.
+    let mut lock = AnyConnection::connect(&cluster.nodes[1].admin_url()).await.unwrap();
+    lock.execute("FLUSH TABLES WITH READ LOCK").await.unwrap();
+    let done = ended(here.claim_one().await, &Outcome::succeeded("{}".to_owned()));
+    let mut finish = tokio::spawn(async move { there.finish(&[done]).await });
+    assert!(timeout(Duration::from_millis(300), &mut finish).await.is_err(), "it did not wait");
+    lock.execute("UNLOCK TABLES").await.unwrap();
+    assert_eq!(finish.await.unwrap(), [Recorded::Done]);
+}
+
+/// The connection that is open already meets it as an error, and all stores of the process go on elsewhere.
+async fn a_node_that_becomes_read_only_is_left(cluster: &mut Galera) {
+    let urls = cluster.database("read_only");
+    let db = Db::of_hosts(&urls).await.migrated().await;
+    let (mut writer, mut other) = (db.store(), db.store());
+    other.clock().await.unwrap();
+    let task = || NewTask::new("call", "{}");
+    writer.enqueue(&[task()]).await.unwrap();
+    block_in_place(|| cluster.nodes[0].set_read_only(true));
+    writer.enqueue(&[task()]).await.unwrap_err();
+    writer.enqueue(&[task()]).await.unwrap();
+    assert_eq!(db.url(), urls[1]);
+    let alone = "SELECT CAST(count(*) AS SIGNED) FROM information_schema.processlist WHERE db = 'read_only'";
+    let before = number(&cluster.nodes[1], alone).await;
+    other.clock().await.unwrap();
+    assert_eq!(number(&cluster.nodes[1], alone).await, before + 1, "the other store did not follow");
+    block_in_place(|| cluster.nodes[0].set_read_only(false));
 }
 
 async fn a_node_is_killed_under_load(mut cluster: Galera) {

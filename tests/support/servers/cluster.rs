@@ -89,6 +89,10 @@ impl Galera {
     /// Creates a database and tells its URL on each node.
     pub(crate) fn database(&self, name: &str) -> [String; 3] {
         let [first, second, third] = &self.nodes;
-        [first.database(name), second.url(name), third.url(name)]
+        let urls = [first.database(name), second.url(name), third.url(name)];
+        for node in [second, third] {
+            node.execute("set session wsrep_sync_wait = 1; select 1");
+        }
+        urls
     }
 }
