@@ -1,4 +1,4 @@
-.PHONY: demo test lint
+.PHONY: demo test test-cluster lint
 
 demo: ## the whole thing on one machine, in under a minute
 	cargo run --release -- demo
@@ -6,6 +6,10 @@ demo: ## the whole thing on one machine, in under a minute
 test: ## every test; installs the databases they start, where missing
 	tests/install-databases.sh
 	cargo test --workspace
+
+test-cluster: ## those with several database servers alone: a Galera cluster, a PostgreSQL standby
+	tests/install-databases.sh
+	cargo test --test cluster
 
 lint:
 	cargo fmt --all --check

@@ -3,6 +3,7 @@
 //! real, `cli` what a person sees, `servers` the throwaway databases themselves.
 
 #[cfg(test)]
+#[allow(dead_code)] // shared with the cluster's test binary
 #[macro_use]
 mod support;
 

@@ -5,13 +5,13 @@
 
 use super::Global;
 use super::fail::Failure;
-use crate::config::Config;
+use crate::config::{Config, DatabaseUrl};
 use crate::store::{Database, Dialect, Error, Migrated, Store};
 
 /// The database of this configuration.
 pub(super) fn database(config: &Config) -> Result<Database, Failure> {
-    let url = config.database.url.first().ok_or_else(|| Failure::Usage("no database is named".to_owned()))?;
-    Ok(Database::new(url.expose())?.limit(config.database.statement_timeout))
+    let urls: Vec<_> = config.database.url.iter().map(DatabaseUrl::expose).collect();
+    Ok(Database::first_of(&urls)?.limit(config.database.statement_timeout))
 }
 
 /// The database for a consumer or an enqueuer: an `SQLite` file is created and upgraded where needed.

@@ -511,7 +511,7 @@ impl Unit for RetryTask<'_> {
             return Ok(Retried::NotFinished(state));
         }
         let overlap_allowed = row.standing()?.on_abandon == OnAbandon::Retry;
-        let cools = sqlx::query(tx.sql.cools_until).bind(self.id).fetch_one(&mut *tx.conn).await?;
+        let cools = rows::one(sqlx::query(tx.sql.cools_until).bind(self.id).fetch_all(&mut *tx.conn).await?)?;
         let at = cools.int_or_null("until")?.filter(|_| !overlap_allowed);
         sqlx::query(tx.sql.revive).bind(at).bind(at).bind(self.id).execute(&mut *tx.conn).await?;
         wake(tx).await?;

@@ -1,11 +1,17 @@
 //! Where the database is, and how a connection to it is opened.
+//!
+//! A database may have several hosts: a primary and its standbys, or the nodes of a cluster. They are tried in order,
+//! beginning with the one that was good last, and the first *writable* one is taken. Which one that is, all connections of
+//! a process agree on: they share one choice, and whoever finds another host moves the others with their next unit.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyConnectOptions;
 use sqlx::{ConnectOptions, Executor, Row};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::error::is_conflict;
@@ -13,10 +19,13 @@ use super::explain::explain;
 use super::filesystem::network;
 use super::{Dialect, Error, Result, Server, Sql, Store};
 
-/// Where the database is. Cheap to clone; opens nothing by itself.
+/// Where the database is. Cheap to clone; opens nothing by itself. Clones share the choice of the host.
 #[derive(Clone)]
 pub struct Database {
-    url: String,
+    /// Never empty.
+    urls: Arc<[String]>,
+    /// Which of them is used. Written by whoever opens a connection or got no answer, read by all stores and the listener.
+    host: Arc<watch::Sender<usize>>,
     pub(super) sql: &'static Sql,
     pub(super) limit: Duration,
     create: bool,
@@ -24,7 +33,7 @@ pub struct Database {
 
 impl std::fmt::Debug for Database {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Database").field(&self.masked()).finish()
+        f.debug_list().entries(self.urls.iter().map(|url| mask(url))).finish()
     }
 }
 
@@ -37,10 +46,35 @@ impl Database {
     /// # Errors
     /// A scheme we do not know, or one this binary was built without.
     pub fn new(url: &str) -> Result<Self> {
+        Self::first_of(&[url])
+    }
+
+    /// A database by the URLs of its hosts, tried in order: the first writable one is used. They must lead to *one*
+    /// database: a primary and its synchronous standbys, or the nodes of a cluster.
+    ///
+    /// # Errors
+    /// As [`Database::new`]; no URL at all; URLs that cannot lead to one database.
+    pub fn first_of(urls: &[&str]) -> Result<Self> {
         sqlx::any::install_default_drivers();
-        let dialect = Dialect::of(url).ok_or_else(|| Error::Url(mask(url)))?;
-        let sql = dialect.sql().ok_or(Error::NotBuilt(dialect))?;
-        Ok(Self { url: url.to_owned(), sql, limit: Self::LIMIT, create: false })
+        let mut dialects = Vec::new();
+        for url in urls {
+            dialects.push(Dialect::of(url).ok_or_else(|| Error::Url(mask(url)))?);
+        }
+        let shown = || urls.iter().map(|url| mask(url)).collect::<Vec<_>>().join(", ");
+        let Some(dialect) = dialects.first().copied() else { return Err(Error::Url(String::new())) };
+        if dialects.iter().any(|other| *other != dialect) {
+            return Err(Error::Hosts { urls: shown(), why: "these are databases of different kinds" });
+        }
+        if dialect == Dialect::Sqlite && urls.len() > 1 {
+            return Err(Error::Hosts { urls: shown(), why: "each SQLite file is a queue of its own" });
+        }
+        Ok(Self {
+            urls: urls.iter().map(ToString::to_string).collect(),
+            host: Arc::new(watch::Sender::new(0)),
+            sql: dialect.sql().ok_or(Error::NotBuilt(dialect))?,
+            limit: Self::LIMIT,
+            create: false,
+        })
     }
 
     /// Makes the `SQLite` file where it is missing. Servers' databases are never created.
@@ -64,20 +98,36 @@ impl Database {
 
     /// The `SQLite` file; `None` for a server.
     pub fn file(&self) -> Option<PathBuf> {
-        let rest = self.url.strip_prefix("sqlite:")?;
+        let rest = self.url().strip_prefix("sqlite:")?;
         let path = rest.strip_prefix("//").unwrap_or(rest);
         Some(PathBuf::from(path.split_once('?').map_or(path, |(path, _)| path)))
     }
 
-    /// The URL without its password.
+    /// The URL in use, without its password.
     pub fn masked(&self) -> String {
-        mask(&self.url)
+        mask(self.url())
     }
 
-    /// As the driver takes it, secrets included.
-    #[cfg(feature = "postgres")]
+    /// The URL in use as the driver takes it, secrets included.
     pub(crate) fn url(&self) -> &str {
-        &self.url
+        &self.urls[self.host()]
+    }
+
+    /// Which of the hosts is in use.
+    pub(super) fn host(&self) -> usize {
+        *self.host.borrow()
+    }
+
+    /// Tells when another host is in use.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn moves(&self) -> watch::Receiver<usize> {
+        self.host.subscribe()
+    }
+
+    /// This host gave no answer in time: the next look for a writable one begins behind it.
+    pub(super) fn doubt(&self, host: usize) {
+        let next = (host + 1) % self.urls.len();
+        self.host.send_if_modified(|used| *used == host && std::mem::replace(used, next) != next);
     }
 
     /// A store on this database. Nothing is opened before it is needed.
@@ -85,33 +135,61 @@ impl Database {
         Store { database: self.clone(), conn: None }
     }
 
-    /// Opens one connection and sets its session up.
-    pub(super) async fn open(&self) -> Result<AnyConnection> {
-        let unreachable = |reason| Error::Unreachable { url: self.masked(), reason };
+    /// Opens one connection to the first writable host and sets its session up. One host alone is taken as it is: what
+    /// only reads works on a standby too, and a write says what it meets.
+    pub(super) async fn open(&self) -> Result<Connection> {
+        if let [url] = &*self.urls {
+            // Less than the unit's own limit, so that a server that never answers is told apart from a slow statement.
+            let patience = self.limit * 9 / 10;
+            let opened = timeout(patience, self.connect(url)).await.unwrap_or_else(|_| {
+                Err(format!(
+                    "no answer within {patience:?}; does a server of the URL's scheme listen there, and is it well?"
+                ))
+            });
+            let conn = opened.map_err(|reason| Error::Unreachable { url: self.masked(), reason })?;
+            return Ok(Connection { host: 0, conn });
+        }
+        // A host that is silent must not take the time of the others, nor all hosts that of the unit.
+        let patience = self.limit * 3 / 4 / u32::try_from(self.urls.len()).unwrap_or(u32::MAX);
+        let first = self.host();
+        let mut refused = Vec::new();
+        for host in (first..self.urls.len()).chain(0..first) {
+            let reason = match timeout(patience, self.writer(&self.urls[host])).await {
+                Ok(Ok(conn)) => {
+                    self.host.send_if_modified(|used| std::mem::replace(used, host) != host);
+                    return Ok(Connection { host, conn });
+                }
+                Ok(Err(reason)) => reason,
+                Err(_) => format!("no answer within {patience:?}"),
+            };
+            refused.push((mask(&self.urls[host]), reason));
+        }
+        Err(Error::NoWriter { refused })
+    }
+
+    /// A connection to this host, or why it cannot be written to.
+    async fn writer(&self, url: &str) -> std::result::Result<AnyConnection, String> {
+        let mut conn = self.connect(url).await?;
+        let reason: Option<String> = sqlx::query_scalar(self.sql.writable)
+            .fetch_one(&mut conn)
+            .await
+            .map_err(|error| explain(&error))?;
+        reason.map_or(Ok(conn), Err)
+    }
+
+    async fn connect(&self, url: &str) -> std::result::Result<AnyConnection, String> {
         let url = match self.file() {
             Some(path) => {
-                check_file(&path, self.create).map_err(unreachable)?;
+                check_file(&path, self.create)?;
                 // `sqlite:` without slashes: a relative path is not taken for a host name.
                 format!("sqlite:{}?mode={}", path.display(), if self.create { "rwc" } else { "rw" })
             }
-            None => self.url.clone(),
+            None => url.to_owned(),
         };
-        let options: AnyConnectOptions =
-            url.parse().map_err(|error: sqlx::Error| unreachable(error.to_string()))?;
+        let options: AnyConnectOptions = url.parse().map_err(|error: sqlx::Error| error.to_string())?;
         let options = options.disable_statement_logging();
-        // Less than the unit's own limit, so that a server that never answers is told apart from a slow statement.
-        let patience = self.limit * 9 / 10;
-        match timeout(patience, self.connect(&options)).await {
-            Ok(opened) => opened.map_err(unreachable),
-            Err(_) => Err(unreachable(format!(
-                "no answer within {patience:?}; does a server of the URL's scheme listen there, and is it well?"
-            ))),
-        }
-    }
-
-    async fn connect(&self, options: &AnyConnectOptions) -> std::result::Result<AnyConnection, String> {
         for _ in 0..200 {
-            match self.session(options).await {
+            match self.session(&options).await {
                 // Many processes that open a new file at once meet on its switch to WAL.
                 Err(Refused::Said(error)) if is_conflict(&error) => {
                     sleep(Duration::from_millis(fastrand::u64(1..10))).await;
@@ -163,6 +241,13 @@ fn server_limits(limit: Duration) -> [i64; 3] {
     // 0 would mean none.
     [statement, lock, idle]
         .map(|limit| i64::try_from(limit.as_millis()).unwrap_or(i64::MAX).clamp(1, i32::MAX.into()))
+}
+
+/// A connection, and to which of the hosts.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) host: usize,
+    pub(super) conn: AnyConnection,
 }
 
 /// What `SQLite` itself would only call "unable to open database file".
@@ -234,5 +319,34 @@ mod tests {
         assert_eq!(server_limits(Duration::from_secs(2)), [1_600, 1_000, 2_000]);
         assert_eq!(server_limits(Duration::from_mins(30)), [1_440_000, 5_000, 10_000]);
         assert_eq!(server_limits(Duration::ZERO), [1, 1, 1]);
+    }
+
+    #[test]
+    fn hosts_that_cannot_be_one_database_are_refused() {
+        let words = |urls: &[&str]| Database::first_of(urls).unwrap_err().to_string();
+        assert_eq!(
+            words(&["postgres://u:hunter2@a/db", "mysql://b/db"]),
+            "database URLs postgres://u:***@a/db, mysql://b/db: these are databases of different kinds; \
+             name the hosts of one"
+        );
+        assert!(words(&["sqlite://a.db", "sqlite://b.db"]).contains("queue of its own"));
+        assert!(words(&[]).contains("use sqlite://FILE"));
+        assert!(Database::first_of(&["mysql://a/db", "mariadb://b/db"]).is_ok());
+    }
+
+    #[test]
+    fn a_doubted_host_is_left_once_however_many_doubt_it() {
+        let database = Database::first_of(&["mysql://a/db", "mysql://b/db", "mysql://c/db"]).unwrap();
+        let (heart, upkeep) = (database.clone(), database.clone());
+        let seen = heart.host();
+        heart.doubt(seen);
+        upkeep.doubt(seen);
+        assert_eq!((database.host(), database.url()), (1, "mysql://b/db"));
+        database.doubt(1);
+        database.doubt(2);
+        assert_eq!(heart.host(), 0);
+        let alone = Database::new("mysql://a/db").unwrap();
+        alone.doubt(0);
+        assert_eq!(alone.host(), 0);
     }
 }

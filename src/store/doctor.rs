@@ -55,7 +55,7 @@ impl Database {
         if self.dialect() == Dialect::Sqlite {
             return Ok(false);
         }
-        let (mut first, mut second) = (self.open().await?, self.open().await?);
+        let (mut first, mut second) = (self.open().await?.conn, self.open().await?.conn);
         let sessions = async {
             let before = self.backend(&mut first).await?;
             second.execute(self.sql.begin).await?;

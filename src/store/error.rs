@@ -9,6 +9,14 @@ pub enum Error {
     /// The URL names no database we know.
     #[error("database URL {0:?}: use sqlite://FILE, postgres://…, mysql://… or mariadb://…")]
     Url(String),
+    /// The URLs cannot lead to one database.
+    #[error("database URLs {urls}: {why}; name the hosts of one")]
+    Hosts {
+        /// All of them, without passwords.
+        urls: String,
+        /// What is wrong with them.
+        why: &'static str,
+    },
     /// This binary was built without that database.
     #[error("this binary was built without support for {0:?}; build it with the cargo feature of that name")]
     NotBuilt(super::Dialect),
@@ -19,6 +27,12 @@ pub enum Error {
         url: String,
         /// The driver's words, and what to do where that is known.
         reason: String,
+    },
+    /// No host of the database can be written to.
+    #[error("none of the {} database hosts can be written to: {}", refused.len(), list(refused))]
+    NoWriter {
+        /// Each URL, without password, and why not.
+        refused: Vec<(String, String)>,
     },
     /// No schema, too old, or too new.
     #[error("{0}")]
@@ -96,6 +110,22 @@ impl Error {
             _ => false,
         }
     }
+}
+
+fn list(refused: &[(String, String)]) -> String {
+    refused.iter().map(|(url, reason)| format!("{url}: {reason}")).collect::<Vec<_>>().join("; ")
+}
+
+/// The server says goodbye, has become read-only or has lost its cluster: the next connection may find a better one.
+pub(super) fn is_goodbye(error: &sqlx::Error) -> bool {
+    let Some(database) = error.as_database_error() else { return false };
+    #[cfg(feature = "mysql")]
+    if let Some(mysql) = database.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
+        // Galera without quorum or not in step; shutting down; read_only and its kin; the connection was killed.
+        return matches!(mysql.number(), 1047 | 1053 | 1290 | 1836 | 1792 | 1927);
+    }
+    let code = database.code().unwrap_or_default();
+    code.starts_with("57P") || code == "25006"
 }
 
 /// Nothing was applied and the whole unit may run again: deadlock, serialization failure, lock timeout, busy.

@@ -3,6 +3,7 @@
 
 use sqlx::{Executor, Row};
 
+use super::rows::one;
 use super::unit::{Tx, Unit};
 use super::{Dialect, Error, Result, Store};
 
@@ -74,7 +75,8 @@ impl Unit for Read {
     const WRITES: bool = false;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Option<Schema>> {
-        let installed: i64 = sqlx::query_scalar(tx.sql.installed).fetch_one(&mut *tx.conn).await?;
+        let installed: i64 =
+            one(sqlx::query(tx.sql.installed).fetch_all(&mut *tx.conn).await?)?.try_get(0)?;
         if installed == 0 {
             return Ok(None);
         }
@@ -99,7 +101,8 @@ impl Unit for Migrate {
     const NAME: &'static str = "migrate";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Migrated> {
-        let locked: Option<i64> = sqlx::query_scalar(tx.sql.migrate_lock).fetch_one(&mut *tx.conn).await?;
+        let locked: Option<i64> =
+            one(sqlx::query(tx.sql.migrate_lock).fetch_all(&mut *tx.conn).await?)?.try_get(0)?;
         if locked != Some(1) {
             return Err(sqlx::Error::Protocol("another migration is still at work; try again".to_owned()));
         }

@@ -41,7 +41,7 @@ pub use upkeep::{Check, Expired, Repair};
 
 pub(crate) use sql::Sql;
 
-use sqlx::AnyConnection;
+use database::Connection;
 
 /// The result of a store operation.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -50,7 +50,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug)]
 pub struct Store {
     database: Database,
-    conn: Option<AnyConnection>,
+    conn: Option<Connection>,
 }
 
 impl Store {

@@ -80,6 +80,12 @@ impl Read for AnyRow {
     }
 }
 
+/// The one row of a query. It is read to its end, not to its first row: on Galera a transaction may be aborted between the
+/// two, and whoever does not read that goes on without the locks it thinks it has.
+pub(super) fn one(mut rows: Vec<AnyRow>) -> sqlx::Result<AnyRow> {
+    rows.pop().ok_or(sqlx::Error::RowNotFound)
+}
+
 fn instant(column: &str, micros: i64) -> sqlx::Result<Timestamp> {
     Timestamp::from_microsecond(micros).map_err(|error| bad(column, error))
 }

@@ -32,7 +32,7 @@ macro_rules! statements {
 }
 
 statements! {
-    server session limits begin migrate_lock migrate_unlock installed schema clock
+    server session limits writable begin migrate_lock migrate_unlock installed schema clock
     enqueue keyed
     look promote lock room pick mark permits own ended_by log cool settle
     register beat held running leave late own_cooling

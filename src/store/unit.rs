@@ -8,17 +8,17 @@
 //!
 //! The connection is *taken* out of the store for the time of a unit and put back only after a clean end. So a unit that
 //! is cancelled or times out can leave no half-read answer and no open transaction to the next one: its connection is
-//! closed with it, and the next unit opens a new one.
+//! closed with it, and the next unit opens a new one. So it does where the process has moved to another host meanwhile.
 
 use std::future::Future;
 use std::time::Duration;
 
 use sqlx::AnyConnection;
 use sqlx::Executor;
-use sqlx::error::DatabaseError;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::error::{Error, is_conflict, is_denial, is_refusal, words};
+use super::database::Connection;
+use super::error::{Error, is_conflict, is_denial, is_goodbye, is_refusal, words};
 use super::{Dialect, Sql, Store};
 
 /// The open transaction (or, for a reading unit, the bare connection) a unit works on.
@@ -53,6 +53,7 @@ impl Store {
         let started = Instant::now();
         let mut pause = Pause::new(self.database.dialect());
         loop {
+            let host = self.database.host();
             let left = limit.saturating_sub(started.elapsed()).max(Duration::from_millis(100));
             match timeout(left, self.once(unit)).await {
                 Ok(Ok(answer)) => {
@@ -64,15 +65,18 @@ impl Store {
                     return Err(Error::Busy { unit: U::NAME, tried: started.elapsed() });
                 }
                 Ok(Err(Failure::Conflict)) => sleep(pause.next()).await,
-                Err(_) => return Err(Error::Timeout { unit: U::NAME, limit }),
+                Err(_) => {
+                    self.database.doubt(host);
+                    return Err(Error::Timeout { unit: U::NAME, limit });
+                }
             }
         }
     }
 
     async fn once<U: Unit>(&mut self, unit: &U) -> Result<U::Answer, Failure> {
-        let mut conn = match self.conn.take() {
-            Some(conn) => conn,
-            None => self.database.open().await.map_err(Failure::Final)?,
+        let Connection { host, mut conn } = match self.conn.take() {
+            Some(used) if used.host == self.database.host() => used,
+            _ => self.database.open().await.map_err(Failure::Final)?,
         };
         let sql = self.database.sql;
         let mut committing = false;
@@ -90,34 +94,30 @@ impl Store {
         .await;
         let error = match done {
             Ok(answer) => {
-                self.conn = Some(conn);
+                self.conn = Some(Connection { host, conn });
                 return Ok(answer);
             }
             Err(error) => error,
         };
         // A connection that has just answered with an error and then rolls back is sound; any other is dropped.
-        let answered = error.as_database_error().is_some() && !is_shutdown(&error);
+        let answered = error.as_database_error().is_some() && !is_goodbye(&error);
         if answered && (!U::WRITES || conn.execute("ROLLBACK").await.is_ok()) {
-            self.conn = Some(conn);
+            self.conn = Some(Connection { host, conn });
         }
+        // A server that replicates may fail at COMMIT when the others have the transaction already (Galera: 1180).
+        let unsure = !answered || sql.dialect != Dialect::Sqlite;
         Err(if is_conflict(&error) {
             Failure::Conflict
-        } else if committing && !answered {
-            Failure::Final(Error::Unknown { unit: U::NAME, source: error })
         } else if is_denial(&error) {
             Failure::Final(Error::Denied { unit: U::NAME, reason: words(&error) })
         } else if is_refusal(&error) {
             Failure::Final(Error::Refused { unit: U::NAME, reason: words(&error) })
+        } else if committing && unsure {
+            Failure::Final(Error::Unknown { unit: U::NAME, source: error })
         } else {
             Failure::Final(Error::Database { unit: U::NAME, source: error })
         })
     }
-}
-
-/// The server says goodbye, or has become read-only: the next connection may find a better one.
-fn is_shutdown(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(DatabaseError::code).unwrap_or_default();
-    code.starts_with("57P") || code == "25006"
 }
 
 /// Jittered pauses between tries, doubling up to a cap.

@@ -10,12 +10,13 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::record::{permits, record};
-use super::rows::{Read, micros};
+use super::rows::{Read, micros, one};
 use super::unit::{Tx, Unit};
 use super::{Result, Store};
 use crate::model::{Attempt, End, Ended, Outcome, Retry, Verdict, Why, settle};
 
 /// What one read says of all there may be to do.
+#[expect(clippy::struct_excessive_bools, reason = "a list of findings")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
     /// The database's clock, in microseconds since 1970.
@@ -148,7 +149,7 @@ impl Unit for ReadClock {
     const WRITES: bool = false;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<i64> {
-        sqlx::query_scalar(tx.sql.clock).fetch_one(&mut *tx.conn).await
+        one(sqlx::query(tx.sql.clock).fetch_all(&mut *tx.conn).await?)?.try_get(0)
     }
 }
 
@@ -320,7 +321,7 @@ impl Unit for Longest<'_> {
     const WRITES: bool = false;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<(i64, i64)> {
-        let row = sqlx::query(tx.sql.longest).bind(self.semaphore).fetch_one(&mut *tx.conn).await?;
+        let row = one(sqlx::query(tx.sql.longest).bind(self.semaphore).fetch_all(&mut *tx.conn).await?)?;
         Ok((row.try_get(0)?, row.try_get(1)?))
     }
 }
@@ -339,11 +340,12 @@ impl Unit for RepairUnit<'_> {
         let locked = sqlx::query(tx.sql.lock).bind(self.semaphore).fetch_all(&mut *tx.conn).await?;
         let Some(row) = locked.first() else { return Ok(Repair::default()) };
         let in_use = row.int("in_use")?;
-        let counted: i64 = sqlx::query_scalar(tx.sql.counted)
+        let counted = sqlx::query(tx.sql.counted)
             .bind(self.semaphore)
             .bind(self.semaphore)
-            .fetch_one(&mut *tx.conn)
+            .fetch_all(&mut *tx.conn)
             .await?;
+        let counted: i64 = one(counted)?.try_get(0)?;
         let mut repair = Repair { in_use, counted, cooling: 0 };
         if in_use > counted {
             // No more calls can be in flight than were ever allowed at once; what is counted beyond that is only a number.

@@ -54,7 +54,7 @@ impl Wake {
         let watcher = match (database.dialect(), database.file()) {
             (Dialect::Sqlite, Some(file)) => Some(tokio::spawn(watch(file, hint.clone()))),
             #[cfg(feature = "postgres")]
-            (Dialect::Postgres, _) => Some(tokio::spawn(listen(database.url().to_owned(), hint.clone()))),
+            (Dialect::Postgres, _) => Some(tokio::spawn(listen(database.clone(), hint.clone()))),
             _ => None,
         };
         Self { hint, watcher }
@@ -79,11 +79,17 @@ impl Drop for Wake {
     }
 }
 
-/// Listens for as long as this process works, over one connection after another.
+/// Listens for as long as this process works, over one connection after another, to the host that the stores use.
 #[cfg(feature = "postgres")]
-async fn listen(url: String, hint: Arc<Hint>) {
+async fn listen(database: Database, hint: Arc<Hint>) {
+    let mut moves = database.moves();
     loop {
-        let _lost = listen_once(&url, &hint).await;
+        moves.mark_unchanged();
+        let url = database.url().to_owned();
+        tokio::select! {
+            _lost = listen_once(&url, &hint) => {}
+            _moved = moves.changed() => {}
+        }
         hint.lost();
         sleep(Duration::from_secs(1).mul_f64(0.5 + fastrand::f64())).await;
     }

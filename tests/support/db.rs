@@ -55,6 +55,21 @@ impl Db {
         Self::on(servers::mariadb).await
     }
 
+    /// One database of several hosts, which must live for as long. Its person works on the first of them.
+    pub(crate) async fn of_hosts(urls: &[String]) -> Self {
+        let database = Database::first_of(&urls.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        Self::of(database, &urls[0], &urls[0], ()).await
+    }
+
+    /// The first host is not the database any more: from now on the test itself works on this one alone.
+    pub(crate) async fn move_to(&mut self, url: &str) {
+        self.database = Database::new(url).unwrap();
+        url.clone_into(&mut self.url);
+        url.clone_into(&mut self.raw);
+        self.hand = Mutex::new(connect(url).await);
+        self.any = Mutex::new(self.database.store());
+    }
+
     async fn on(server: fn() -> &'static Server) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -64,7 +79,10 @@ impl Db {
 
     /// `url` as a user writes it, `raw` as the driver takes it; `place` keeps the database for as long.
     async fn at(url: &str, raw: &str, place: impl Any + Send + Sync) -> Self {
-        let database = Database::new(url).unwrap().create();
+        Self::of(Database::new(url).unwrap().create(), url, raw, place).await
+    }
+
+    async fn of(database: Database, url: &str, raw: &str, place: impl Any + Send + Sync) -> Self {
         let hand = Mutex::new(connect(raw).await);
         let any = Mutex::new(database.store());
         Self { database, url: url.to_owned(), raw: raw.to_owned(), hand, any, _place: Box::new(place) }

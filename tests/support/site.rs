@@ -85,6 +85,28 @@ impl Site {
         Member(command.spawn().unwrap())
     }
 
+    /// A consumer that tries these hosts of the database in this order. What it says is kept: see [`Site::said`].
+    pub(crate) fn consumer_on(&self, name: &str, hosts: &[String]) -> Member {
+        let log = File::create(self.folder.path().join(format!("{name}.log"))).unwrap();
+        let mut command = self.permitq(&["run", "--name", name, "--slots", "2"]);
+        command
+            // A beat has a quarter of the lease for all hosts together.
+            .env("PERMITQ_LEASE__DURATION", "6s")
+            .env("PERMITQ_DATABASE_URL", hosts.join(","));
+        Member(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+    }
+
+    /// How many lines of all logs have this text.
+    pub(crate) fn said(&self, text: &str) -> usize {
+        self.logs().iter().map(|log| log.lines().filter(|line| line.contains(text)).count()).sum()
+    }
+
+    fn logs(&self) -> Vec<String> {
+        let files = std::fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let logs = files.filter(|file| file.extension().is_some_and(|end| end == "log"));
+        logs.map(|log| std::fs::read_to_string(log).unwrap()).collect()
+    }
+
     /// `n` tasks whose calls take so long.
     pub(crate) async fn enqueue(&self, n: usize, call: Duration) -> Vec<i64> {
         let payload = json!({"ms": u64::try_from(call.as_millis()).unwrap()}).to_string();
@@ -118,6 +140,14 @@ impl Site {
         assert_eq!((seen.overruns, seen.max_in_flight <= max), (0, true), "{seen:?}");
         let peak = self.db.store().peak("default", 0).await.unwrap();
         assert_eq!((peak.overruns, peak.peak <= i64::from(max)), (0, true), "{peak:?}");
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.logs().join("\n"));
+        }
     }
 }
 

@@ -7,8 +7,8 @@
 
 -- One row: what this schema is, and the name of this installation (it prefixes every Idempotency-Key).
 CREATE TABLE IF NOT EXISTS permitq_schema (
-    version      INT         NOT NULL,        -- this schema
-    min_binary   INT         NOT NULL,        -- the lowest schema version a binary must know to run on it
+    version      INT         NOT NULL PRIMARY KEY,   -- this schema
+    min_binary   INT         NOT NULL,               -- the lowest schema version a binary must know to run on it
     installation VARCHAR(40) NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
 
@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS permitq_semaphore (
 
 -- Every value max_permits ever had, for the audit. Written by the triggers below, whoever changes the cap.
 CREATE TABLE IF NOT EXISTS permitq_limit (
+    id          BIGINT       NOT NULL AUTO_INCREMENT PRIMARY KEY,   -- clusters tell rows apart by it
     semaphore   VARCHAR(100) NOT NULL,
     since       DATETIME(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     max_permits INT          NOT NULL,

@@ -52,6 +52,7 @@ impl Galera {
             let options = [
                 "--binlog-format=ROW",
                 "--innodb-autoinc-lock-mode=2",
+                "--log-bin-trust-function-creators=ON",
                 "--wsrep-on=ON",
                 &format!("--wsrep-provider={}", provider.display()),
                 "--wsrep-sst-method=rsync",
@@ -88,6 +89,10 @@ impl Galera {
     /// Creates a database and tells its URL on each node.
     pub(crate) fn database(&self, name: &str) -> [String; 3] {
         let [first, second, third] = &self.nodes;
-        [first.database(name), second.url(name), third.url(name)]
+        let urls = [first.database(name), second.url(name), third.url(name)];
+        for node in [second, third] {
+            node.execute("set session wsrep_sync_wait = 1; select 1");
+        }
+        urls
     }
 }
