@@ -87,6 +87,20 @@ impl Database {
 
     /// Opens one connection and sets its session up.
     pub(super) async fn open(&self) -> Result<AnyConnection> {
+        let options = self.options()?;
+        let unreachable = |reason| Error::Unreachable { url: self.masked(), reason };
+        // Less than the unit's own limit, so that a server that never answers is told apart from a slow statement.
+        let patience = self.limit * 9 / 10;
+        match timeout(patience, self.connect(&options)).await {
+            Ok(opened) => opened.map_err(unreachable),
+            Err(_) => Err(unreachable(format!(
+                "no answer within {patience:?}; does a server of the URL's scheme listen there, and is it well?"
+            ))),
+        }
+    }
+
+    /// How the driver connects, once what it would only fail at has been looked at.
+    pub(super) fn options(&self) -> Result<AnyConnectOptions> {
         let unreachable = |reason| Error::Unreachable { url: self.masked(), reason };
         let url = match self.file() {
             Some(path) => {
@@ -98,15 +112,7 @@ impl Database {
         };
         let options: AnyConnectOptions =
             url.parse().map_err(|error: sqlx::Error| unreachable(error.to_string()))?;
-        let options = options.disable_statement_logging();
-        // Less than the unit's own limit, so that a server that never answers is told apart from a slow statement.
-        let patience = self.limit * 9 / 10;
-        match timeout(patience, self.connect(&options)).await {
-            Ok(opened) => opened.map_err(unreachable),
-            Err(_) => Err(unreachable(format!(
-                "no answer within {patience:?}; does a server of the URL's scheme listen there, and is it well?"
-            ))),
-        }
+        Ok(options.disable_statement_logging())
     }
 
     async fn connect(&self, options: &AnyConnectOptions) -> std::result::Result<AnyConnection, String> {

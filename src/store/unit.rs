@@ -18,7 +18,7 @@ use sqlx::Executor;
 use sqlx::error::DatabaseError;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::error::{Error, is_conflict, is_denial, is_refusal, words};
+use super::error::{Error, is_conflict, is_denial, is_mixed_up, is_refusal, words};
 use super::{Dialect, Sql, Store};
 
 /// The open transaction (or, for a reading unit, the bare connection) a unit works on.
@@ -103,6 +103,8 @@ impl Store {
             Failure::Final(Error::Unknown { unit: U::NAME, source: error })
         } else if is_denial(&error) {
             Failure::Final(Error::Denied { unit: U::NAME, reason: words(&error) })
+        } else if is_mixed_up(&error) {
+            Failure::Final(Error::Pooled { unit: U::NAME, reason: words(&error) })
         } else if is_refusal(&error) {
             Failure::Final(Error::Refused { unit: U::NAME, reason: words(&error) })
         } else {
