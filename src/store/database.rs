@@ -177,7 +177,8 @@ impl Database {
         reason.map_or(Ok(conn), Err)
     }
 
-    async fn connect(&self, url: &str) -> std::result::Result<AnyConnection, String> {
+    /// How the driver connects, once what it would only fail at has been looked at.
+    pub(super) fn options(&self, url: &str) -> std::result::Result<AnyConnectOptions, String> {
         let url = match self.file() {
             Some(path) => {
                 check_file(&path, self.create)?;
@@ -187,7 +188,11 @@ impl Database {
             None => url.to_owned(),
         };
         let options: AnyConnectOptions = url.parse().map_err(|error: sqlx::Error| error.to_string())?;
-        let options = options.disable_statement_logging();
+        Ok(options.disable_statement_logging())
+    }
+
+    async fn connect(&self, url: &str) -> std::result::Result<AnyConnection, String> {
+        let options = self.options(url)?;
         for _ in 0..200 {
             match self.session(&options).await {
                 // Many processes that open a new file at once meet on its switch to WAL.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use sqlx::{AnyConnection, AssertSqlSafe, Executor, Row};
+use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Executor, Row};
 use tokio::time::timeout;
 
 use super::error::{is_denial, words};
@@ -55,8 +55,11 @@ impl Database {
         if self.dialect() == Dialect::Sqlite {
             return Ok(false);
         }
-        let (mut first, mut second) = (self.open().await?.conn, self.open().await?.conn);
+        // Without our session: what is prepared or set may get lost already.
+        let options =
+            self.options(self.url()).map_err(|reason| Error::Unreachable { url: self.masked(), reason })?;
         let sessions = async {
+            let (mut first, mut second) = (options.connect().await?, options.connect().await?);
             let before = self.backend(&mut first).await?;
             second.execute(self.sql.begin).await?;
             let other = self.backend(&mut second).await?;

@@ -82,6 +82,14 @@ pub enum Error {
         /// The database's words.
         reason: String,
     },
+    /// A pooler hands our statements to sessions that do not know them.
+    #[error("{unit}: {reason}; {}", super::explain::POOLER)]
+    Pooled {
+        /// The operation.
+        unit: &'static str,
+        /// The database's words.
+        reason: String,
+    },
     /// Anything else the database or the driver says.
     #[error("{unit}: {source}")]
     Database {
@@ -154,6 +162,12 @@ pub(super) fn is_denial(error: &sqlx::Error) -> bool {
         return matches!(mysql.number(), 1044 | 1142 | 1143 | 1227 | 1370 | 1345);
     }
     database.code().is_some_and(|code| code == "42501")
+}
+
+/// A prepared statement is unknown, or there already: the session is not the one that it was.
+pub(super) fn is_mixed_up(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    code.is_some_and(|code| matches!(&*code, "42P05" | "26000"))
 }
 
 /// The database refuses the values themselves: a constraint, a trigger of ours, data that does not fit.

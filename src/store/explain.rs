@@ -5,7 +5,7 @@ use std::io;
 use super::error::words;
 
 /// PostgreSQL's SQLSTATE, words of its message (empty: whatever they are), what to do. The first that fits.
-const POSTGRES: [(&str, &str, &str); 13] = [
+const POSTGRES: [(&str, &str, &str); 15] = [
     ("28P01", "", PASSWORD),
     (
         "28000",
@@ -17,6 +17,8 @@ const POSTGRES: [(&str, &str, &str); 13] = [
     ("3D000", "", "create the database, or correct its name at the end of the URL"),
     ("42501", "", RIGHTS),
     ("53300", "", CONNECTIONS),
+    ("42P05", "", POOLER),
+    ("26000", "", POOLER),
     ("57P03", "", "the server starts or stops; try again in a moment"),
     ("57P02", "", "the server has crashed and recovers; try again in a moment"),
     ("55000", "not accepting", "ALTER DATABASE … ALLOW_CONNECTIONS true lets clients in"),
@@ -47,6 +49,8 @@ const ACCESS: &str = "check user and password in the URL (special characters are
                       from this host, and, where the server takes only TLS, end the URL with ?ssl-mode=REQUIRED";
 /// Nor to somebody who asks for a database that is not there.
 const DATABASE: &str = "correct the name at the end of the URL, create the database, or grant it, as in sql/README.md, \"Least privilege\"";
+pub(super) const POOLER: &str = "a pooler in between mixes our sessions up: connect to the server itself, or set \
+                                 pool_mode = session for permitq in pgbouncer.ini";
 const RIGHTS: &str = "grant it, as in sql/README.md, \"Least privilege\"";
 const CONNECTIONS: &str =
     "raise the server's limit, or run fewer clients; a consumer takes 3 connections, on PostgreSQL 4";

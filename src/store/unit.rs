@@ -18,7 +18,7 @@ use sqlx::Executor;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::database::Connection;
-use super::error::{Error, is_conflict, is_denial, is_goodbye, is_refusal, words};
+use super::error::{Error, is_conflict, is_denial, is_goodbye, is_mixed_up, is_refusal, words};
 use super::{Dialect, Sql, Store};
 
 /// The open transaction (or, for a reading unit, the bare connection) a unit works on.
@@ -110,6 +110,8 @@ impl Store {
             Failure::Conflict
         } else if is_denial(&error) {
             Failure::Final(Error::Denied { unit: U::NAME, reason: words(&error) })
+        } else if is_mixed_up(&error) {
+            Failure::Final(Error::Pooled { unit: U::NAME, reason: words(&error) })
         } else if is_refusal(&error) {
             Failure::Final(Error::Refused { unit: U::NAME, reason: words(&error) })
         } else if committing && unsure {

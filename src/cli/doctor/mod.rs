@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! configuration ─ok─► connection ─ok─► server ─► schema ─ok─► everything else
-//!        └─ no: that is all          └─ no: that is all └─ no: the server alone
+//!        └─ no: that is all     └─ no, or a pooler: that is all    └─ no: the server alone
 //! ```
 //!
 //! What is asked is in `store/doctor.rs`; what it means in `judge`, as pure functions.
@@ -128,6 +128,13 @@ async fn at(database: &Database, config: &Config, checks: &mut Vec<Check>) {
     };
     checks.push(Check::ok("connection", database.masked()));
     checks.push(judge::server(&server));
+    match database.is_pooled().await {
+        Ok(false) if database.dialect() == Dialect::Sqlite => {}
+        Ok(false) => checks.push(judge::pooler(false)),
+        // What follows would be said of any session.
+        Ok(true) => return checks.push(judge::pooler(true)),
+        Err(error) => checks.push(Check::error("pooler", &error)),
+    }
     if let Err(error) = the_server(&mut store, config, checks).await {
         checks.push(Check::error("server settings", &error));
     }
@@ -153,7 +160,6 @@ async fn the_server(store: &mut Store, config: &Config, checks: &mut Vec<Check>)
         checks.push(sight.limits(config.database.statement_timeout));
         checks.push(sight.connections());
         checks.push(sight.encryption(&database.masked()));
-        checks.push(judge::pooler(database.is_pooled().await?));
     }
     checks.push(clock(store, dialect).await?);
     if dialect == Dialect::Postgres {
