@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  connection ──take──► begin ─► run ─► commit ──put back──► connection
-//!                          │        └─ conflict: roll back, pause, again
+//!    ▲                     │        └─ conflict: roll back, pause, again
+//!    └── died while idle ──┤
 //!                          └─ anything else, or the future dropped halfway: the connection goes with it
 //! ```
 //!
@@ -15,7 +16,6 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 use sqlx::Executor;
-use sqlx::error::DatabaseError;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::error::{Error, is_conflict, is_refusal, words};
@@ -42,6 +42,8 @@ pub(super) trait Unit: Sync {
 enum Failure {
     /// Nothing was applied.
     Conflict,
+    /// The kept connection had died since its last unit: the next one is opened at once.
+    Stale,
     /// Nothing was applied, and trying again will not help.
     Final(Error),
 }
@@ -61,21 +63,23 @@ impl Store {
                     return Err(Error::Busy { unit: U::NAME, tried: started.elapsed() });
                 }
                 Ok(Err(Failure::Conflict)) => sleep(pause.next()).await,
+                Ok(Err(Failure::Stale)) => {} // once: a new connection is never stale
                 Err(_) => return Err(Error::Timeout { unit: U::NAME, limit }),
             }
         }
     }
 
     async fn once<U: Unit>(&mut self, unit: &U) -> Result<U::Answer, Failure> {
-        let mut conn = match self.conn.take() {
-            Some(conn) => conn,
-            None => self.database.open().await.map_err(Failure::Final)?,
+        let (mut conn, kept) = match self.conn.take() {
+            Some(conn) => (conn, true),
+            None => (self.database.open().await.map_err(Failure::Final)?, false),
         };
         let sql = self.database.sql;
-        let mut committing = false;
+        let (mut begun, mut committing) = (false, false);
         let done: sqlx::Result<U::Answer> = async {
             if U::WRITES {
                 conn.execute(sql.begin).await?;
+                begun = true;
             }
             let answer = unit.run(&mut Tx { conn: &mut conn, sql }).await?;
             if U::WRITES {
@@ -99,6 +103,8 @@ impl Store {
         }
         Err(if is_conflict(&error) {
             Failure::Conflict
+        } else if kept && !begun && is_lost(&error) {
+            Failure::Stale
         } else if committing && !answered {
             Failure::Final(Error::Unknown { unit: U::NAME, source: error })
         } else if is_refusal(&error) {
@@ -111,8 +117,19 @@ impl Store {
 
 /// The server says goodbye, or has become read-only: the next connection may find a better one.
 fn is_shutdown(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(DatabaseError::code).unwrap_or_default();
+    let Some(database) = error.as_database_error() else { return false };
+    #[cfg(feature = "mysql")]
+    if let Some(mysql) = database.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
+        // Shutdown, killed (1317, 1927); read-only by option (1290), for a transaction (1792), as a whole (1836).
+        return matches!(mysql.number(), 1053 | 1290 | 1317 | 1792 | 1836 | 1927);
+    }
+    let code = database.code().unwrap_or_default();
     code.starts_with("57P") || code == "25006"
+}
+
+/// There is no connection any more; a database that answers is there.
+fn is_lost(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Io(_)) || is_shutdown(error)
 }
 
 /// Jittered pauses between tries, doubling up to a cap.
