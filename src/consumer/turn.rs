@@ -117,7 +117,7 @@ impl Loop {
         let (roster, watched) = watch::channel(roster);
         let (pulse, pulses) = mpsc::channel(8);
         Heart {
-            database: database.clone().limit(Database::LIMIT.min(options.lease / 4)),
+            database: database.clone().limit(Database::beat_limit(options.lease)),
             clock: clock.clone(),
             every: options.heartbeat,
             lease: options.lease,
