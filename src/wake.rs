@@ -14,6 +14,8 @@ use inotify::{EventMask, Inotify, WatchMask};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
+#[cfg(feature = "postgres")]
+use tokio::time::timeout;
 
 use crate::store::{Database, Dialect};
 
@@ -81,18 +83,39 @@ async fn listen(url: String, hint: Arc<Hint>) {
     }
 }
 
+/// After so much silence the listener asks whether the server is still there.
+#[cfg(feature = "postgres")]
+const SILENCE: Duration = Duration::from_secs(10);
+/// So long it waits for the answer.
+#[cfg(feature = "postgres")]
+const ANSWER: Duration = Duration::from_secs(5);
+
 #[cfg(feature = "postgres")]
 async fn listen_once(url: &str, hint: &Hint) -> sqlx::Result<()> {
-    let mut listener = sqlx::postgres::PgListener::connect(url).await?;
-    listener.listen("permitq").await?;
+    let connect = async {
+        let mut listener = sqlx::postgres::PgListener::connect(url).await?;
+        listener.listen("permitq").await?;
+        Ok::<_, sqlx::Error>(listener)
+    };
+    let Ok(connected) = timeout(Database::LIMIT, connect).await else { return Ok(()) };
+    let mut listener = connected?;
     hint.connected.store(true, Ordering::Relaxed);
     // What was committed before we listened.
     hint.notify.notify_one();
-    // `None`: the connection is lost, and what was notified meanwhile with it.
-    while listener.try_recv().await?.is_some() {
-        hint.notify.notify_one();
+    loop {
+        match timeout(SILENCE, listener.try_recv()).await {
+            Ok(notified) => match notified? {
+                Some(_) => hint.notify.notify_one(),
+                // The connection is lost, and what was notified meanwhile with it.
+                None => return Ok(()),
+            },
+            // Nothing was said, or a firewall forgot the connection and nobody told us.
+            Err(_) => match timeout(ANSWER, sqlx::Executor::execute(&mut listener, "SELECT 1")).await {
+                Ok(alive) => drop(alive?),
+                Err(_) => return Ok(()),
+            },
+        }
     }
-    Ok(())
 }
 
 /// After a write to the file, a commit is there to be seen at one of these moments, fast disk or slow.
