@@ -32,8 +32,12 @@ CREATE TRIGGER permitq_limit_first AFTER INSERT ON permitq_semaphore FOR EACH RO
 DROP TRIGGER IF EXISTS permitq_limit_change;
 CREATE TRIGGER permitq_limit_change AFTER UPDATE ON permitq_semaphore FOR EACH ROW
 BEGIN
+    -- UTC_TIMESTAMP is when the statement began; it may have waited for claims under the old cap. SYSDATE is now.
     IF NEW.max_permits <> OLD.max_permits THEN
-        INSERT INTO permitq_limit (semaphore, max_permits) VALUES (NEW.name, NEW.max_permits);
+        INSERT INTO permitq_limit (semaphore, since, max_permits)
+        VALUES (NEW.name,
+                TIMESTAMPADD(MICROSECOND, TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), UTC_TIMESTAMP(6)),
+                NEW.max_permits);
     END IF;
 END;
 
