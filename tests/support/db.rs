@@ -9,7 +9,7 @@ use permitq::store::{Database, Enqueued, Left, Registration, Store};
 use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 use tempfile::TempDir;
 use tokio::sync::Mutex;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
 use tokio::time::timeout;
 
 use super::servers::{self, Server};
@@ -21,6 +21,9 @@ pub(crate) const LEASE: Duration = Duration::from_mins(1);
 /// A database of its own. Dropped with the test.
 pub(crate) struct Db {
     pub(crate) database: Database,
+    /// As a user writes it.
+    user_url: String,
+    /// As the driver takes it.
     url: String,
     hand: Mutex<AnyConnection>,
     /// For the steps below that any process may take.
@@ -54,6 +57,17 @@ impl Db {
         Self::on(servers::mariadb).await
     }
 
+    /// On a server that the test may hurt.
+    pub(crate) async fn alone_on(server: &Server) -> Self {
+        let url = block_in_place(|| server.database("alone"));
+        Self::at(&url, &url, ()).await.migrated().await
+    }
+
+    /// With new connections, after its server was restarted.
+    pub(crate) async fn reopened(self) -> Self {
+        Self::at(&self.user_url, &self.url, self._place).await
+    }
+
     async fn on(server: fn() -> &'static Server) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -66,7 +80,8 @@ impl Db {
         let database = Database::new(url).unwrap().create();
         let hand = Mutex::new(connect(raw).await);
         let any = Mutex::new(database.store());
-        Self { database, url: raw.to_owned(), hand, any, _place: Box::new(place) }
+        let (user_url, url) = (url.to_owned(), raw.to_owned());
+        Self { database, user_url, url, hand, any, _place: Box::new(place) }
     }
 
     /// With the schema, and the transition table as a trigger: whatever a test does, no SQL moves outside it.
@@ -83,7 +98,7 @@ impl Db {
 
     /// As a user writes it.
     pub(crate) fn url(&self) -> String {
-        self.database.masked()
+        self.user_url.clone()
     }
 
     // A person at a SQL client.
@@ -225,6 +240,10 @@ impl Db {
 }
 
 impl Held {
+    pub(crate) async fn execute(&mut self, statement: &str) {
+        self.0.execute(sqlx::raw_sql(AssertSqlSafe(statement.to_owned()))).await.unwrap();
+    }
+
     pub(crate) async fn commit(self) {
         self.end("COMMIT").await;
     }
