@@ -111,7 +111,9 @@ async fn listen_once(url: &str, hint: &Hint) -> sqlx::Result<()> {
             },
             // Nothing was said, or a firewall forgot the connection and nobody told us.
             Err(_) => match timeout(ANSWER, sqlx::Executor::execute(&mut listener, "SELECT 1")).await {
-                Ok(alive) => drop(alive?),
+                Ok(answer) => {
+                    answer?;
+                }
                 Err(_) => return Ok(()),
             },
         }

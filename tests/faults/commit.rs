@@ -33,6 +33,8 @@ async fn a_finish_cut_at_commit_is_recorded_once(db: Db) {
     }
     let succeeded = "SELECT count(*) FROM permitq_attempt WHERE outcome = 'succeeded'";
     assert_eq!(site.db.int(succeeded).await, 4);
+    let late = "SELECT count(*) FROM permitq_attempt WHERE late_at IS NOT NULL";
+    assert_eq!(site.db.int(late).await, 0, "told again, it was known to be recorded, not taken for lost");
 }
 
 async fn a_claim_cut_at_commit_is_handed_back(db: Db) {

@@ -63,9 +63,9 @@ impl Db {
         Self::at(&url, &url, ()).await.migrated().await
     }
 
-    /// With new connections, after its server was restarted.
+    /// With new connections, after its server was restarted. Not for a file, which goes with the old ones.
     pub(crate) async fn reopened(self) -> Self {
-        Self::at(&self.user_url, &self.url, self._place).await
+        Self::at(&self.user_url, &self.url, ()).await
     }
 
     async fn on(server: fn() -> &'static Server) -> Self {

@@ -54,7 +54,7 @@ const LEASE: Duration = Duration::from_millis(300);
 /// How long a permit cools at most.
 const HOLD: Duration = Duration::from_millis(200);
 /// What is given up must be over by then.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 impl Torture {
     /// Creates the schema where there is none, tortures, and takes everything back.

@@ -58,7 +58,6 @@ impl Side {
                  WHEN NEW.in_use > OLD.in_use AND NEW.in_use > NEW.max_permits
                  BEGIN SELECT RAISE(ABORT, 'torture: over the cap'); END"
             }
-            (Dialect::Sqlite, false) => "DROP TRIGGER torture_cap",
             (Dialect::Postgres, true) => {
                 "CREATE OR REPLACE FUNCTION torture_cap() RETURNS trigger LANGUAGE plpgsql AS
                  $$ BEGIN RAISE 'torture: over the cap'; END $$;
@@ -74,7 +73,7 @@ impl Side {
                  IF NEW.in_use > OLD.in_use AND NEW.in_use > NEW.max_permits
                  THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'torture: over the cap'; END IF"
             }
-            (Dialect::Mysql, false) => "DROP TRIGGER torture_cap",
+            (Dialect::Sqlite | Dialect::Mysql, false) => "DROP TRIGGER torture_cap",
         };
         Ok(self.execute(statements).await?)
     }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use permitq::model::Semaphore;
 use permitq::store::{Dialect, Error};
 
+use sqlx::error::DatabaseError;
+
 use super::MOST;
 use super::report::Report;
 
@@ -125,7 +127,7 @@ impl Tally {
 
 /// The server or the network ended the connection: terminated, interrupted, killed, shut down.
 fn is_lost(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code()).unwrap_or_default();
+    let code = error.as_database_error().and_then(DatabaseError::code).unwrap_or_default();
     matches!(error, sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed)
         || code.starts_with("57P")
         || matches!(&*code, "70100" | "08S01")
