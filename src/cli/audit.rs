@@ -110,7 +110,7 @@ impl Repaired {
 
 pub(super) async fn run(options: &Options, global: &Global, out: &Out) -> Result<(), Failure> {
     let mut store = place::open(global).await?;
-    let hold = global.config(Vec::new())?.longest_hold();
+    let hold = global.settings()?.longest_hold();
     let repaired = if options.repair { Some(repair(&mut store, hold).await?) } else { None };
     // Reading the whole log may take long, and holds nobody up.
     let mut store = store.database().clone().limit(LIMIT).store();

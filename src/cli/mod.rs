@@ -78,11 +78,21 @@ struct Global {
 
 impl Global {
     /// The configuration, with what the command's own options set in it.
-    fn config(&self, mut flags: Vec<(String, String)>) -> Result<Config, Failure> {
+    fn config(&self, flags: Vec<(String, String)>) -> Result<Config, Failure> {
+        self.load(flags, true)
+    }
+
+    /// The configuration for a command that calls no downstream: it needs none of their secrets.
+    fn settings(&self) -> Result<Config, Failure> {
+        self.load(Vec::new(), false)
+    }
+
+    fn load(&self, mut flags: Vec<(String, String)>, calls: bool) -> Result<Config, Failure> {
         if let Some(url) = &self.database {
             flags.push(("database.url".to_owned(), url.clone()));
         }
-        let sources = Sources { file: self.config.clone(), env: process_env(), flags, ..Sources::default() };
+        let sources =
+            Sources { file: self.config.clone(), env: process_env(), calls, flags, ..Sources::default() };
         Config::load(&sources).map_err(|problems| Failure::Usage(problems.to_string()))
     }
 

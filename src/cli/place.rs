@@ -32,19 +32,19 @@ pub(super) async fn prepared(config: &Config) -> Result<Database, Failure> {
 
 /// The database as it is, with a schema that this binary knows.
 pub(super) async fn open(global: &Global) -> Result<Store, Failure> {
-    let mut store = database(&global.config(Vec::new())?)?.store();
+    let mut store = database(&global.settings()?)?.store();
     store.schema().await?;
     Ok(store)
 }
 
 /// The database for `enqueue`.
 pub(super) async fn open_or_create(global: &Global) -> Result<Store, Failure> {
-    Ok(prepared(&global.config(Vec::new())?).await?.store())
+    Ok(prepared(&global.settings()?).await?.store())
 }
 
 /// The database for `migrate`.
 pub(super) async fn migrate(global: &Global) -> Result<(Store, Migrated), Failure> {
-    migrated(&database(&global.config(Vec::new())?)?.create()).await
+    migrated(&database(&global.settings()?)?.create()).await
 }
 
 async fn migrated(database: &Database) -> Result<(Store, Migrated), Failure> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::fail::Failure;
 use super::{Global, log, place};
@@ -94,7 +95,8 @@ async fn serve(config: &Config, database: &Database, mut shutdown: Shutdown) -> 
     });
     let code = if roles.contains(&Role::Consume) {
         let consumer = Consumer { database: database.clone(), services, options, clock: Clock::default() };
-        consumer.run(shutdown).await?.code()
+        let name = consumer.options.name.clone();
+        consumer.run(shutdown).instrument(tracing::info_span!("run", name)).await?.code()
     } else {
         shutdown.past(Stage::Run).await;
         0

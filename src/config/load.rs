@@ -21,6 +21,8 @@ pub struct Sources {
     pub default_file: PathBuf,
     /// The environment: `PERMITQ_…`, `DATABASE_URL`, and whatever `env:NAME` refers to. See [`process_env`].
     pub env: BTreeMap<String, String>,
+    /// Whether downstreams are called: only then their headers, and the secrets in them, are looked up.
+    pub calls: bool,
     /// Keys with their values from the command line, such as `("consumer.slots", "8")`.
     pub flags: Vec<(String, String)>,
 }
@@ -31,6 +33,7 @@ impl Default for Sources {
             file: None,
             default_file: PathBuf::from("permitq.toml"),
             env: BTreeMap::new(),
+            calls: true,
             flags: Vec::new(),
         }
     }

@@ -228,7 +228,7 @@ impl Config {
     /// ```
     pub fn load(sources: &Sources) -> Result<Self, Problems> {
         let layers = load::layers(sources)?;
-        let (config, mut problems) = read::read(layers, &sources.env);
+        let (config, mut problems) = read::read(layers, &sources.env, sources.calls);
         // A value that could not be read stands at its default here; nothing is concluded from it.
         let unread = problems.iter().filter_map(|problem| problem.key.clone()).collect();
         problems.extend(validate::faults(&config, &unread));

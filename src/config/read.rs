@@ -13,8 +13,12 @@ use super::{
 use crate::model::{KIND_MAX, Limits, Retry};
 
 /// The configuration with every problem of a single value; a default stands in for a value that could not be read.
-pub(super) fn read(layers: Map<String, Value>, env: &BTreeMap<String, String>) -> (Config, Vec<Problem>) {
-    let found = &mut Findings { env, problems: Vec::new(), effective: Vec::new() };
+pub(super) fn read(
+    layers: Map<String, Value>,
+    env: &BTreeMap<String, String>,
+    calls: bool,
+) -> (Config, Vec<Problem>) {
+    let found = &mut Findings { env, calls, problems: Vec::new(), effective: Vec::new() };
     let mut root = Section::root(layers);
     let mut config = Config {
         database: database(root.section(found, "database"), found),
@@ -133,6 +137,9 @@ fn downstream(mut section: Section, found: &mut Findings) -> Option<Downstream> 
 
 fn headers(mut section: Section, found: &mut Findings) -> HeaderMap {
     let mut headers = HeaderMap::new();
+    if !found.calls {
+        return headers;
+    }
     for (name, value) in section.entries() {
         let key = section.key(&name);
         match header(&name, &value, found.env) {

@@ -16,6 +16,8 @@ pub(super) const DEFAULT: &str = "default";
 
 /// What is found on the way. Written by sections, read when the last one has ended.
 pub(super) struct Findings<'a> {
+    /// Downstreams are called.
+    pub(super) calls: bool,
     pub(super) env: &'a BTreeMap<String, String>,
     pub(super) problems: Vec<Problem>,
     pub(super) effective: Vec<Effective>,

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Service;
 use crate::clock::Clock;
-use crate::downstream::Call;
+use crate::downstream::{Call, within};
 use crate::model::{Claim, End, Ended, Outcome, Verdict, Why};
 
 /// Calls the downstream once for this claim. `abort` gives the call up; the claim itself ends in every case.
@@ -55,10 +55,10 @@ pub(super) async fn run(
 }
 
 async fn answer(call: &Call, service: &Service, limit: Duration) -> Outcome {
-    match tokio::time::timeout(limit, AssertUnwindSafe(service.handler.call(call)).catch_unwind()).await {
-        Ok(Ok(outcome)) => outcome,
-        Ok(Err(_panic)) => Outcome::unclear(Why::Handler, "the handler panicked"),
-        Err(_) => given_up(
+    match within(limit, AssertUnwindSafe(service.handler.call(call)).catch_unwind()).await {
+        Some(Ok(outcome)) => outcome,
+        Some(Err(_panic)) => Outcome::unclear(Why::Handler, "the handler panicked"),
+        None => given_up(
             service.limits.stops_on_disconnect,
             Why::Timeout,
             Verdict::Retry { error: format!("no answer within {limit:?}"), after: None },

@@ -86,6 +86,9 @@ pub(super) const BATCH: usize = 200;
 /// After giving up, how long the ends may take to be recorded.
 const LAST_WORDS: Duration = Database::LIMIT.saturating_mul(2);
 
+/// With nothing to record, how long taking leave may take.
+const LEAVE: Duration = Duration::from_secs(3);
+
 enum Happened {
     CallEnded(End),
     JobOver(Box<Over>),
@@ -122,7 +125,7 @@ impl Loop {
         let (roster, watched) = watch::channel(roster);
         let (pulse, pulses) = mpsc::channel(8);
         Heart {
-            database: database.clone().limit(Database::LIMIT.min(options.lease / 4)),
+            database: database.clone().limit(Database::beat_limit(options.lease)),
             clock: clock.clone(),
             every: options.heartbeat,
             lease: options.lease,
@@ -467,8 +470,8 @@ impl Loop {
         if self.give_up_at.is_some_and(|at| Moment::now() >= at) {
             self.give_up(Exit::HandedBack);
         } else if draining && self.is_done() && self.stop_at.is_none() {
-            // Only taking leave is left.
-            self.stop_at = Some(Moment::now() + LAST_WORDS);
+            // Only taking leave is left; nobody is hurt by a row that stays for a lease.
+            self.stop_at = Some(Moment::now() + LEAVE);
         }
         if self.clock.now() >= self.lease.deadline() {
             for slot in self.slots.values().filter(|slot| slot.stops_on_disconnect) {

@@ -24,10 +24,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Request, Response, Url};
-use tokio::time::timeout;
 
 use super::text::{ERROR_MAX, chain, percent_encode};
-use super::{Call, Handler, Rules, Seen, classify, retry_after};
+use super::{Call, Handler, Rules, Seen, classify, retry_after, within};
 use crate::model::Outcome;
 
 /// Pause before the first keep-alive probe of a silent connection, and between probes.
@@ -219,12 +218,12 @@ impl Http {
     }
 
     async fn exchange(&self, request: Request) -> Seen {
-        match timeout(self.read_timeout, self.client.execute(request)).await {
-            Ok(Ok(response)) => self.answer(response).await,
+        match within(self.read_timeout, self.client.execute(request)).await {
+            Some(Ok(response)) => self.answer(response).await,
             // Name resolution, TCP or TLS failed.
-            Ok(Err(error)) if error.is_connect() => Seen::NotConnected(chain(&error.without_url())),
-            Ok(Err(error)) => Seen::Broken { status: None, error: chain(&error.without_url()) },
-            Err(_) => Seen::TimedOut { status: None, error: self.silent("no answer") },
+            Some(Err(error)) if error.is_connect() => Seen::NotConnected(chain(&error.without_url())),
+            Some(Err(error)) => Seen::Broken { status: None, error: chain(&error.without_url()) },
+            None => Seen::TimedOut { status: None, error: self.silent("no answer") },
         }
     }
 
@@ -235,18 +234,18 @@ impl Http {
         let keep = self.rules.max_result_bytes.max(ERROR_MAX);
         let (mut body, mut more) = (Vec::new(), false);
         loop {
-            match timeout(self.read_timeout, response.chunk()).await {
-                Ok(Ok(Some(chunk))) => {
+            match within(self.read_timeout, response.chunk()).await {
+                Some(Ok(Some(chunk))) => {
                     let room = chunk.len().min(keep - body.len());
                     body.extend_from_slice(&chunk[..room]);
                     more |= room < chunk.len();
                 }
-                Ok(Ok(None)) => return Seen::Answer { status, retry_after, body, more },
-                Ok(Err(error)) => {
+                Some(Ok(None)) => return Seen::Answer { status, retry_after, body, more },
+                Some(Err(error)) => {
                     let error = format!("the answer broke off: {}", chain(&error.without_url()));
                     return Seen::Broken { status: Some(status), error };
                 }
-                Err(_) => {
+                None => {
                     return Seen::TimedOut { status: Some(status), error: self.silent("the answer stopped") };
                 }
             }

@@ -12,7 +12,11 @@ mod text;
 pub use classify::{MAX_RESULT_BYTES, Rules, Seen, UNCLEAR_STATUSES, classify, retry_after};
 pub use http::{BadHttp, Http, HttpOptions};
 
+use std::pin::pin;
+use std::time::Duration;
+
 use async_trait::async_trait;
+use tokio::time::timeout;
 
 use crate::model::{Attempt, Outcome};
 
@@ -33,6 +37,18 @@ pub struct Call {
     /// The same on every attempt of the task, so that the downstream can tell a repeat: `<installation>-<task id>`.
     pub idempotency_key: String,
 }
+
+/// Waits for at most `limit`. A timer that fires after a freeze fires before anybody has looked at the socket, where the
+/// answer may have been waiting: so the future gets a last moment. `None` where it is not done even then.
+pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    match timeout(limit, &mut future).await {
+        Ok(done) => Some(done),
+        Err(_) => timeout(LAST_MOMENT, future).await.ok(),
+    }
+}
+
+const LAST_MOMENT: Duration = Duration::from_millis(50);
 
 /// Serves the calls of a kind.
 ///

@@ -41,6 +41,11 @@ impl Database {
     /// No store operation takes longer: on the server, and outside the call.
     pub const LIMIT: Duration = Duration::from_secs(10);
 
+    /// No beat of a consumer with this lease takes longer: a heart whose connection is dead tries another one soon.
+    pub fn beat_limit(lease: Duration) -> Duration {
+        Self::LIMIT.min(lease / 4)
+    }
+
     /// A database by its URL: `sqlite://FILE`, `postgres://…`, `mysql://…`, `mariadb://…`.
     ///
     /// # Errors

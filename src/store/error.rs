@@ -130,7 +130,7 @@ pub(super) fn is_goodbye(error: &sqlx::Error) -> bool {
     #[cfg(feature = "mysql")]
     if let Some(mysql) = database.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
         // Galera without quorum or not in step; shutting down; read_only and its kin; the connection was killed.
-        return matches!(mysql.number(), 1047 | 1053 | 1290 | 1836 | 1792 | 1927);
+        return matches!(mysql.number(), 1047 | 1053 | 1290 | 1836 | 1792 | 1317 | 1927);
     }
     let code = database.code().unwrap_or_default();
     code.starts_with("57P") || code == "25006"

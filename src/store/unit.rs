@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  connection ──take──► begin ─► run ─► commit ──put back──► connection
-//!                          │        └─ conflict: roll back, pause, again
+//!    ▲                     │        └─ conflict: roll back, pause, again
+//!    └── died while idle ──┤
 //!                          └─ anything else, or the future dropped halfway: the connection goes with it
 //! ```
 //!
@@ -42,6 +43,8 @@ pub(super) trait Unit: Sync {
 enum Failure {
     /// Nothing was applied.
     Conflict,
+    /// The kept connection had died since its last unit: the next one is opened at once.
+    Stale,
     /// Nothing was applied, and trying again will not help.
     Final(Error),
 }
@@ -65,6 +68,7 @@ impl Store {
                     return Err(Error::Busy { unit: U::NAME, tried: started.elapsed() });
                 }
                 Ok(Err(Failure::Conflict)) => sleep(pause.next()).await,
+                Ok(Err(Failure::Stale)) => {} // once: a new connection is never stale
                 Err(_) => {
                     self.database.doubt(host);
                     return Err(Error::Timeout { unit: U::NAME, limit });
@@ -74,15 +78,16 @@ impl Store {
     }
 
     async fn once<U: Unit>(&mut self, unit: &U) -> Result<U::Answer, Failure> {
-        let Connection { host, mut conn } = match self.conn.take() {
-            Some(used) if used.host == self.database.host() => used,
-            _ => self.database.open().await.map_err(Failure::Final)?,
+        let (Connection { host, mut conn }, kept) = match self.conn.take() {
+            Some(used) if used.host == self.database.host() => (used, true),
+            _ => (self.database.open().await.map_err(Failure::Final)?, false),
         };
         let sql = self.database.sql;
-        let mut committing = false;
+        let (mut begun, mut committing) = (false, false);
         let done: sqlx::Result<U::Answer> = async {
             if U::WRITES {
                 conn.execute(sql.begin).await?;
+                begun = true;
             }
             let answer = unit.run(&mut Tx { conn: &mut conn, sql }).await?;
             if U::WRITES {
@@ -108,6 +113,8 @@ impl Store {
         let unsure = !answered || sql.dialect != Dialect::Sqlite;
         Err(if is_conflict(&error) {
             Failure::Conflict
+        } else if kept && !begun && is_lost(&error) {
+            Failure::Stale
         } else if is_denial(&error) {
             Failure::Final(Error::Denied { unit: U::NAME, reason: words(&error) })
         } else if is_mixed_up(&error) {
@@ -120,6 +127,11 @@ impl Store {
             Failure::Final(Error::Database { unit: U::NAME, source: error })
         })
     }
+}
+
+/// There is no connection any more; a database that answers is there.
+fn is_lost(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Io(_)) || is_goodbye(error)
 }
 
 /// Jittered pauses between tries, doubling up to a cap.

@@ -169,11 +169,19 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Declares consumers gone whose passed lease this process itself has read on two passes at least two beats apart:
-    /// survivors of an outage get to beat first. Answers whether one was.
+    /// Declares consumers gone whose passed lease this process itself has read on two passes, far enough apart that
+    /// survivors of an outage get to beat first: two beats, or the time that a heart may hang in a dead connection and
+    /// one beat, where that is longer. Answers whether one was gone.
     async fn fence(&mut self) -> Result<bool, Error> {
-        let now = self.clock.now();
+        let limit = Database::beat_limit(self.options.lease);
+        let enough = (self.options.heartbeat * 2).max(limit + self.options.heartbeat);
+        let before = self.clock.now();
         let expired = self.store.expired().await?;
+        let now = self.clock.now();
+        if now.since(before) > limit {
+            // No heart got through meanwhile, either.
+            self.suspects.clear();
+        }
         let suspects = std::mem::take(&mut self.suspects);
         let mut gone = false;
         for one in expired {
@@ -181,7 +189,7 @@ impl Upkeep {
                 Some((lease, first)) if *lease == one.lease_until => *first,
                 _ => now,
             };
-            if now.since(first) >= self.options.heartbeat * 2 {
+            if now.since(first) >= enough {
                 if self.store.fence(&one).await? {
                     gone = true;
                     Event::Gone { consumer: &one.consumer }.emit();

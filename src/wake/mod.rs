@@ -20,6 +20,8 @@ use futures_util::StreamExt;
 use inotify::{EventMask, Inotify, WatchMask};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+#[cfg(feature = "postgres")]
+use tokio::time::timeout;
 use tokio::time::{Instant as Moment, sleep, sleep_until};
 
 use self::wal::Wal;
@@ -95,29 +97,55 @@ async fn listen(database: Database, hint: Arc<Hint>) {
     }
 }
 
+/// After so much silence the listener asks whether the server is still there.
+#[cfg(feature = "postgres")]
+const SILENCE: Duration = Duration::from_secs(10);
+/// So long it waits for the answer.
+#[cfg(feature = "postgres")]
+const ANSWER: Duration = Duration::from_secs(5);
+
 #[cfg(feature = "postgres")]
 async fn listen_once(url: &str, hint: &Hint) -> sqlx::Result<()> {
-    let mut listener = sqlx::postgres::PgListener::connect(url).await?;
-    listener.listen("permitq").await?;
+    let connect = async {
+        let mut listener = sqlx::postgres::PgListener::connect(url).await?;
+        listener.listen("permitq").await?;
+        Ok::<_, sqlx::Error>(listener)
+    };
+    let Ok(connected) = timeout(Database::LIMIT, connect).await else { return Ok(()) };
+    let mut listener = connected?;
     hint.connected.store(true, Ordering::Relaxed);
     // What was committed before we listened.
     hint.notify.notify_one();
-    // `None`: the connection is lost, and what was notified meanwhile with it.
-    while listener.try_recv().await?.is_some() {
-        hint.notify.notify_one();
+    loop {
+        match timeout(SILENCE, listener.try_recv()).await {
+            Ok(notified) => match notified? {
+                Some(_) => hint.notify.notify_one(),
+                // The connection is lost, and what was notified meanwhile with it.
+                None => return Ok(()),
+            },
+            // Nothing was said, or a firewall forgot the connection and nobody told us.
+            Err(_) => match timeout(ANSWER, sqlx::Executor::execute(&mut listener, "SELECT 1")).await {
+                Ok(answer) => {
+                    answer?;
+                }
+                Err(_) => return Ok(()),
+            },
+        }
     }
-    Ok(())
 }
 
 /// After a write to the file, a commit is there to be seen at one of these moments, fast disk or slow: the file is written
 /// first, then flushed, and only then does the commit count.
-const FLUSH: [Duration; 6] = [
+const FLUSH: [Duration; 9] = [
     Duration::from_millis(1),
     Duration::from_millis(4),
     Duration::from_millis(10),
     Duration::from_millis(25),
     Duration::from_millis(60),
     Duration::from_millis(150),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(4),
 ];
 
 /// Watches the `-wal` file for as long as this process works; the file goes when the last connection closes, and comes

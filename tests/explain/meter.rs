@@ -157,6 +157,7 @@ fn scanned(node: &Value) -> u64 {
     own + below
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
 async fn handler_reads(conn: &mut MySqlConnection) -> u64 {
     let reads: f64 = sqlx::query_scalar(
         "SELECT CAST(sum(variable_value) AS DOUBLE) FROM information_schema.session_status

@@ -57,11 +57,11 @@ async fn an_idle_fleet_costs_next_to_nothing(db: Db) {
     }
     let dialect = site.db.database.dialect();
     let all: usize = units.values().sum();
-    let rate = |n: f64| n / passed.as_secs_f64();
+    let rate = |n: i64| f64::from(u32::try_from(n).unwrap()) / passed.as_secs_f64();
     println!(
         "{dialect:?}: {:.2} transactions a second ({:.2} by the server's count): {units:?}",
-        rate(all as f64),
-        rate(counted as f64)
+        rate(i64::try_from(all).unwrap()),
+        rate(counted)
     );
 
     // No timer is over more often in the window, jitter included; one more of each for a machine that is behind.

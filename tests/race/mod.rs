@@ -4,3 +4,5 @@ mod cap;
 mod dropped;
 mod holes;
 mod locks;
+mod pairs;
+mod torture;

@@ -21,3 +21,25 @@ macro_rules! contract {
     (@open (no schema) $database:ident) => { crate::support::Db::$database().await };
     (@open (migrated) $database:ident) => { crate::support::Db::$database().await.migrated().await };
 }
+
+/// The same for what only servers can suffer. `alone:` gives the test a server of its own, which it may hurt:
+/// `async fn(Server)`.
+macro_rules! servers {
+    (alone: $($name:ident,)*) => {
+        servers!(@alone postgres $($name,)*);
+        servers!(@alone mariadb $($name,)*);
+    };
+    ($($name:ident,)*) => {
+        contract!(@on postgres (migrated) $($name,)*);
+        contract!(@on mariadb (migrated) $($name,)*);
+    };
+    (@alone $database:ident $($name:ident,)*) => {
+        mod $database {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                let start = || crate::support::servers::Server::$database(false);
+                super::$name(tokio::task::spawn_blocking(start).await.unwrap()).await;
+            })*
+        }
+    };
+}

@@ -9,7 +9,7 @@ use permitq::store::{Database, Enqueued, Left, Registration, Store};
 use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 use tempfile::TempDir;
 use tokio::sync::Mutex;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
 use tokio::time::timeout;
 
 use super::servers::{self, Server};
@@ -67,6 +67,18 @@ impl Db {
         url.clone_into(&mut self.url);
         url.clone_into(&mut self.raw);
         self.hand = Mutex::new(connect(url).await);
+        self.any = Mutex::new(self.database.store());
+    }
+
+    /// On a server that the test may hurt.
+    pub(crate) async fn alone_on(server: &Server) -> Self {
+        let url = block_in_place(|| server.database("alone"));
+        Self::at(&url, &url, ()).await.migrated().await
+    }
+
+    /// With new connections, after its server was restarted. Not for a file, which goes with the old ones.
+    pub(crate) async fn reopen(&mut self) {
+        self.hand = Mutex::new(connect(&self.raw).await);
         self.any = Mutex::new(self.database.store());
     }
 
@@ -244,6 +256,10 @@ impl Db {
 }
 
 impl Held {
+    pub(crate) async fn execute(&mut self, statement: &str) {
+        self.0.execute(sqlx::raw_sql(AssertSqlSafe(statement.to_owned()))).await.unwrap();
+    }
+
     pub(crate) async fn commit(self) {
         self.end("COMMIT").await;
     }

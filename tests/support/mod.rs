@@ -14,7 +14,7 @@ use std::time::Duration;
 use permitq::clock::Clock;
 
 pub(crate) use consumer::{Consumer, ended, policy};
-pub(crate) use db::{Db, LEASE, ids, registration};
+pub(crate) use db::{Db, Held, LEASE, ids, registration};
 
 /// Much longer than anything here takes, on a busy machine too.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);

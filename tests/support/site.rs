@@ -5,6 +5,7 @@ use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use loadtest::proxy::Proxy;
 use permitq::downstream::stub::{self, Stub, StubOptions};
 use permitq::model::{NewTask, State};
 use rustix::process::{Pid, Signal, kill_process};
@@ -52,6 +53,12 @@ impl Site {
         Self { db, stub, folder }
     }
 
+    /// The same place, after its server was restarted: with new connections for the test itself.
+    pub(crate) async fn reopened(mut self) -> Self {
+        self.db.reopen().await;
+        self
+    }
+
     /// `permitq ARGS` in this place.
     pub(crate) fn permitq(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_permitq"));
@@ -62,6 +69,20 @@ impl Site {
     /// A consumer of its own.
     pub(crate) fn consumer(&self, name: &str) -> Member {
         self.start(&["run", "--name", name])
+    }
+
+    /// A fault proxy in front of the database server.
+    pub(crate) async fn proxy(&self) -> Proxy {
+        let url = self.db.url();
+        let server = url.rsplit_once('@').and_then(|(_, place)| place.split_once('/')).unwrap().0;
+        Proxy::start(server.parse().unwrap()).await.unwrap()
+    }
+
+    /// A consumer that reaches the database through this proxy.
+    pub(crate) fn behind(&self, proxy: &Proxy, name: &str, settings: &[(&str, &str)]) -> Member {
+        let url = proxy.url(self.db.url());
+        let settings = [settings, &[("PERMITQ_DATABASE__URL", &url)]].concat();
+        self.start_with(&["run", "--name", name], &settings)
     }
 
     /// Any command that goes on running.

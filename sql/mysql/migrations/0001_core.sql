@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS permitq_schema (
 -- in_use = running tasks + cooling rows of this semaphore, at every commit. max_permits is the operator's.
 CREATE TABLE IF NOT EXISTS permitq_semaphore (
     name        VARCHAR(100) NOT NULL PRIMARY KEY CHECK (char_length(name) > 0),
-    max_permits INT NOT NULL CHECK (max_permits >= 0),
+    max_permits INT NOT NULL CHECK (max_permits BETWEEN 0 AND 1000000),
     in_use      INT NOT NULL DEFAULT 0 CHECK (in_use >= 0)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
 
@@ -33,8 +33,12 @@ CREATE TRIGGER permitq_limit_first AFTER INSERT ON permitq_semaphore FOR EACH RO
 DROP TRIGGER IF EXISTS permitq_limit_change;
 CREATE TRIGGER permitq_limit_change AFTER UPDATE ON permitq_semaphore FOR EACH ROW
 BEGIN
+    -- UTC_TIMESTAMP is when the statement began; it may have waited for claims under the old cap. SYSDATE is now.
     IF NEW.max_permits <> OLD.max_permits THEN
-        INSERT INTO permitq_limit (semaphore, max_permits) VALUES (NEW.name, NEW.max_permits);
+        INSERT INTO permitq_limit (semaphore, since, max_permits)
+        VALUES (NEW.name,
+                TIMESTAMPADD(MICROSECOND, TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), UTC_TIMESTAMP(6)),
+                NEW.max_permits);
     END IF;
 END;
 

@@ -15,7 +15,7 @@ CREATE TABLE permitq_schema (
 -- Few rows, updated all the time: room on the page for new versions, and dead ones are cleared away soon.
 CREATE TABLE permitq_semaphore (
     name        text COLLATE "C" PRIMARY KEY CHECK (length(name) BETWEEN 1 AND 100),
-    max_permits integer NOT NULL CHECK (max_permits >= 0),
+    max_permits integer NOT NULL CHECK (max_permits BETWEEN 0 AND 1000000),
     in_use      integer NOT NULL DEFAULT 0 CHECK (in_use >= 0)
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
 

@@ -1,6 +1,6 @@
 -- The core: semaphores, tasks, cooling permits, the attempt log, consumers.
 --
--- Instants are INTEGER microseconds since 1970 in UTC, stamped by the database's clock to the millisecond. The expression
+-- Tables are STRICT: a value of another type than its column's is refused, not kept. Instants are INTEGER microseconds since 1970 in UTC, stamped by the database's clock to the millisecond. The expression
 --   CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000
 -- also works with the 3.40 command-line tool, where unixepoch('subsec') is NULL.
 
@@ -9,22 +9,22 @@ CREATE TABLE permitq_schema (
     version      INTEGER NOT NULL,            -- this schema
     min_binary   INTEGER NOT NULL,            -- the lowest schema version a binary must know to run on it
     installation TEXT    NOT NULL
-);
+) STRICT;
 INSERT INTO permitq_schema VALUES (1, 1, lower(hex(randomblob(16))));
 
 -- in_use = running tasks + cooling rows of this semaphore, at every commit. max_permits is the operator's.
 CREATE TABLE permitq_semaphore (
     name        TEXT    NOT NULL PRIMARY KEY CHECK (length(name) BETWEEN 1 AND 100),
-    max_permits INTEGER NOT NULL CHECK (typeof(max_permits) = 'integer' AND max_permits >= 0),
-    in_use      INTEGER NOT NULL DEFAULT 0 CHECK (typeof(in_use) = 'integer' AND in_use >= 0)
-) WITHOUT ROWID;
+    max_permits INTEGER NOT NULL CHECK (max_permits BETWEEN 0 AND 1000000),
+    in_use      INTEGER NOT NULL DEFAULT 0 CHECK (in_use >= 0)
+) WITHOUT ROWID, STRICT;
 
 -- Every value max_permits ever had, for the audit. Written by the triggers below, whoever changes the cap.
 CREATE TABLE permitq_limit (
     semaphore   TEXT    NOT NULL,
     since       INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000),
     max_permits INTEGER NOT NULL
-);
+) STRICT;
 CREATE INDEX permitq_limit_since ON permitq_limit (semaphore, since);
 CREATE TRIGGER permitq_limit_first AFTER INSERT ON permitq_semaphore BEGIN
     INSERT INTO permitq_limit (semaphore, max_permits) VALUES (NEW.name, NEW.max_permits);
@@ -47,7 +47,7 @@ CREATE TABLE permitq_consumer (
     state       TEXT    NOT NULL DEFAULT 'alive' CHECK (state IN ('alive', 'draining', 'gone')),
     started_at  INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000),
     lease_until INTEGER NOT NULL
-) WITHOUT ROWID;
+) WITHOUT ROWID, STRICT;
 
 -- One row: one thing to be done. A running task is its permit.
 CREATE TABLE permitq_task (
@@ -56,15 +56,15 @@ CREATE TABLE permitq_task (
     semaphore    TEXT    NOT NULL DEFAULT 'default',
     biz_key      TEXT    UNIQUE CHECK (length(biz_key) BETWEEN 1 AND 255),
     payload      TEXT    NOT NULL DEFAULT '{}' CHECK (json_valid(payload) AND length(CAST(payload AS BLOB)) <= 4194304),
-    priority     INTEGER NOT NULL DEFAULT 0 CHECK (typeof(priority) = 'integer'),
+    priority     INTEGER NOT NULL DEFAULT 0 CHECK (priority BETWEEN -2147483648 AND 2147483647),
     state        TEXT    NOT NULL DEFAULT 'pending'
                  CHECK (state IN ('blocked', 'scheduled', 'pending', 'running', 'succeeded', 'failed', 'cancelled')),
-    run_at       INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000) CHECK (typeof(run_at) = 'integer' AND abs(run_at) < 100000000000000000),
-    timeout      REAL    CHECK (typeof(timeout) IN ('real', 'null') AND timeout > 0 AND timeout <= 604800),   -- seconds
+    run_at       INTEGER NOT NULL DEFAULT (CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000) CHECK (run_at BETWEEN -62135596800000000 AND 253402300799000000),
+    timeout      REAL    CHECK (timeout > 0 AND timeout <= 604800),   -- seconds
     max_attempts INTEGER CHECK (max_attempts BETWEEN 1 AND 1000),
     on_abandon   TEXT    CHECK (on_abandon IN ('retry', 'retry_after_cooling', 'fail')),
-    attempts     INTEGER NOT NULL DEFAULT 0 CHECK (attempts >= 0),
-    claim_no     INTEGER NOT NULL DEFAULT 0 CHECK (claim_no >= 0),   -- the fencing token: grows at every claim
+    attempts     INTEGER NOT NULL DEFAULT 0 CHECK (attempts BETWEEN 0 AND 2147483647),
+    claim_no     INTEGER NOT NULL DEFAULT 0 CHECK (claim_no BETWEEN 0 AND 4611686018427387904),   -- the fencing token: grows at every claim
     waiting_for  INTEGER NOT NULL DEFAULT 0 CHECK (waiting_for >= 0),
     consumer     TEXT,                                         -- while it runs
     until        INTEGER,                                      -- while it runs: its call must be over downstream
@@ -79,7 +79,7 @@ CREATE TABLE permitq_task (
     CHECK (state <> 'running' OR started_at IS NOT NULL),
     CHECK ((state IN ('succeeded', 'failed', 'cancelled')) = (finished_at IS NOT NULL)),
     CHECK (state <> 'blocked' OR waiting_for > 0)
-);
+) STRICT;
 -- The claim: one range per (semaphore, kind), in the order of the claim. Only due tasks are in it.
 CREATE INDEX permitq_task_ready ON permitq_task (semaphore, kind, priority DESC, run_at, id) WHERE state = 'pending';
 -- The ticker that promotes due tasks.
@@ -110,7 +110,7 @@ CREATE TABLE permitq_cooling (
     until     INTEGER NOT NULL,
     why       TEXT    NOT NULL CHECK (why IN ('abandoned', 'timeout', 'connection', 'status', 'cancelled', 'shutdown', 'handler', 'drift')),
     UNIQUE (task, claim_no)
-);
+) STRICT;
 CREATE INDEX permitq_cooling_until ON permitq_cooling (until);
 
 -- One row per attempt, written when it ends by whoever ends it: the execution log.
@@ -132,7 +132,7 @@ CREATE TABLE permitq_attempt (
     late_status        INTEGER,                                -- after the consumer had lost the claim
     late_answer        TEXT,
     PRIMARY KEY (task, claim_no)
-) WITHOUT ROWID;
+) WITHOUT ROWID, STRICT;
 CREATE INDEX permitq_attempt_claimed ON permitq_attempt (semaphore, claimed_at);
 
 -- What people did: cancel, retry, repair.
@@ -143,7 +143,7 @@ CREATE TABLE permitq_action (
     what   TEXT    NOT NULL,
     task   INTEGER,
     detail TEXT
-);
+) STRICT;
 CREATE INDEX permitq_action_task ON permitq_action (task, id);
 
 -- Who holds what, since when: for people.

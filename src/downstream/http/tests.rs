@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use tokio::time::timeout;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};

@@ -1,0 +1,66 @@
+//! A bad line: slow, torn, closed on one side, forgotten by a firewall.
+
+use std::time::Duration;
+
+use loadtest::proxy::Mode;
+use permitq::store::Dialect;
+use tokio::time::sleep;
+
+use super::{CALL, STEADY, nothing_lost_or_doubled, registered};
+use crate::support::Db;
+use crate::support::site::{Site, until};
+
+servers![
+    a_slow_line_slows_and_breaks_nothing,
+    a_torn_line_is_mended,
+    connections_that_a_firewall_forgot_are_replaced,
+];
+
+/// A dozen round trips make an exchange.
+async fn a_slow_line_slows_and_breaks_nothing(db: Db) {
+    let site = Site::new(db, 2).await;
+    let tasks = site.enqueue(4, CALL).await;
+    let proxy = site.proxy().await;
+    let patient = [
+        ("PERMITQ_DATABASE__STATEMENT_TIMEOUT", "10s"),
+        ("PERMITQ_LEASE__DURATION", "30s"),
+        ("PERMITQ_LEASE__HEARTBEAT", "2s"),
+        // What a claim needs to reach its call counts as well.
+        ("PERMITQ_DOWNSTREAM__DEFAULT__START_WINDOW", "20s"),
+    ];
+    let _members: Vec<_> = (1..=2).map(|n| site.behind(&proxy, &format!("c{n}"), &patient)).collect();
+    registered(&site, 2).await;
+    proxy.set(Mode::Delay(Duration::from_millis(300)));
+    nothing_lost_or_doubled(&site, &tasks, 2).await;
+}
+
+async fn a_torn_line_is_mended(db: Db) {
+    let site = Site::new(db, 3).await;
+    let tasks = site.enqueue(30, CALL).await;
+    let proxy = site.proxy().await;
+    let _members: Vec<_> = (1..=3).map(|n| site.behind(&proxy, &format!("c{n}"), &STEADY)).collect();
+    registered(&site, 3).await;
+    for mode in [Mode::Reset, Mode::HalfClose, Mode::Throttle(2_000)].repeat(3) {
+        proxy.set(mode);
+        sleep(Duration::from_millis(100)).await;
+        proxy.set(Mode::Pass);
+        proxy.cut();
+        sleep(Duration::from_millis(200)).await;
+    }
+    nothing_lost_or_doubled(&site, &tasks, 3).await;
+}
+
+/// Nobody is told, so every connection must find out by itself: also the one that only listens.
+async fn connections_that_a_firewall_forgot_are_replaced(db: Db) {
+    let site = Site::new(db, 3).await;
+    let proxy = site.proxy().await;
+    let _member = site.behind(&proxy, "c", &STEADY);
+    // Loop, heart and upkeep, and on PostgreSQL the one that listens.
+    let connections = if site.db.database.dialect() == Dialect::Postgres { 4 } else { 3 };
+    until("all connected", async || proxy.open() == connections).await;
+    let before = proxy.accepted();
+    proxy.forget();
+    until("all connected anew", async || proxy.accepted() >= before + connections as u64).await;
+    let tasks = site.enqueue(6, CALL).await;
+    nothing_lost_or_doubled(&site, &tasks, 3).await;
+}

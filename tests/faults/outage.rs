@@ -1,0 +1,116 @@
+//! The line to the database is gone for a while, for one consumer or for all, shorter than the lease and longer.
+
+use std::time::Duration;
+
+use loadtest::proxy::Mode;
+use permitq::clock::Clock;
+use permitq::model::State;
+use permitq::upkeep::{Options, Upkeep};
+use tokio::time::sleep;
+
+use super::{CALL, STEADY, nothing_lost_or_doubled, registered};
+use crate::support::Db;
+use crate::support::site::{Site, until};
+
+servers![
+    silence_shorter_than_the_lease_costs_nothing,
+    silence_longer_than_the_lease_costs_the_one_who_was_cut_off_its_claims,
+    who_comes_back_from_an_outage_of_all_is_not_gone,
+    refused_connections_are_waited_for,
+    a_heart_may_hang_in_a_dead_connection_and_still_beats_the_reclaimer,
+];
+
+/// Longer than the lease of [`STEADY`].
+const OUTAGE: Duration = Duration::from_millis(5500);
+
+async fn silence_shorter_than_the_lease_costs_nothing(db: Db) {
+    let site = Site::new(db, 3).await;
+    let tasks = site.enqueue(20, CALL).await;
+    let proxy = site.proxy().await;
+    let _cut_off = site.behind(&proxy, "cut-off", &STEADY);
+    let _other = site.start_with(&["run", "--name", "other"], &STEADY);
+    registered(&site, 2).await;
+    site.in_flight(3).await;
+    proxy.set(Mode::Blackhole);
+    sleep(Duration::from_millis(1500)).await;
+    proxy.set(Mode::Pass);
+    nothing_lost_or_doubled(&site, &tasks, 3).await;
+}
+
+/// P4: the survivor runs its tasks again; whoever was cut off frees nobody's permit and goes on under a new id.
+async fn silence_longer_than_the_lease_costs_the_one_who_was_cut_off_its_claims(db: Db) {
+    let site = Site::new(db, 1).await;
+    let task = site.enqueue(1, Duration::from_millis(700)).await[0];
+    let proxy = site.proxy().await;
+    let _cut_off = site.behind(&proxy, "cut-off", &[]);
+    site.in_flight(1).await;
+    proxy.set(Mode::Blackhole);
+    let _survivor = site.consumer("survivor");
+    site.state(task, State::Succeeded).await;
+    proxy.set(Mode::Pass);
+    registered(&site, 2).await;
+
+    let more = site.enqueue(4, CALL).await;
+    site.settled().await;
+    site.cap_held(1).await;
+    let attempts = site.db.store().attempts(task).await.unwrap();
+    let [lost, done] = attempts.as_slice() else { panic!("{attempts:?}") };
+    assert_eq!((lost.outcome.as_str(), done.outcome.as_str()), ("abandoned", "succeeded"));
+    assert!(done.consumer.starts_with("survivor"), "{done:?}");
+    until("the late answer kept", async || {
+        site.db.store().attempts(task).await.unwrap()[0].late_status == Some(200)
+    })
+    .await;
+    assert_eq!(site.stub.summary().calls, 2 + u64::try_from(more.len()).unwrap());
+}
+
+/// The survivors of an outage beat first, although every lease has passed and every connection is dead for good.
+async fn who_comes_back_from_an_outage_of_all_is_not_gone(db: Db) {
+    let site = Site::new(db, 3).await;
+    let tasks = site.enqueue(20, CALL).await;
+    let proxy = site.proxy().await;
+    let _members: Vec<_> = (1..=3).map(|n| site.behind(&proxy, &format!("c{n}"), &STEADY)).collect();
+    registered(&site, 3).await;
+    site.in_flight(3).await;
+    proxy.set(Mode::Blackhole);
+    sleep(OUTAGE).await;
+    proxy.forget();
+    proxy.set(Mode::Pass);
+    nothing_lost_or_doubled(&site, &tasks, 3).await;
+}
+
+async fn refused_connections_are_waited_for(db: Db) {
+    let site = Site::new(db, 3).await;
+    let tasks = site.enqueue(20, CALL).await;
+    let proxy = site.proxy().await;
+    let _members: Vec<_> = (1..=3).map(|n| site.behind(&proxy, &format!("c{n}"), &STEADY)).collect();
+    registered(&site, 3).await;
+    site.in_flight(3).await;
+    proxy.set(Mode::Refuse);
+    proxy.cut();
+    sleep(Duration::from_millis(1500)).await;
+    proxy.set(Mode::Pass);
+    nothing_lost_or_doubled(&site, &tasks, 3).await;
+}
+
+/// A lease of many beats: two of them are over before a heart has given its dead connection up.
+async fn a_heart_may_hang_in_a_dead_connection_and_still_beats_the_reclaimer(db: Db) {
+    let (lease, heartbeat) = (Duration::from_secs(4), Duration::from_millis(100));
+    db.consumer("a").await;
+    db.age("permitq_consumer", "lease_until", Duration::from_hours(1), "id = 'a'").await;
+    let clock = Clock::held();
+    let options = Options {
+        every: heartbeat,
+        lease,
+        heartbeat,
+        hold: Duration::from_secs(1),
+        name: "reclaimer".to_owned(),
+    };
+    let mut upkeep = Upkeep::new(&db.database, clock.clone(), options);
+    for (passed, gone) in [(0, 0), (1_000, 0), (100, 1)] {
+        clock.advance(Duration::from_millis(passed));
+        upkeep.pass().await.unwrap();
+        let count = "SELECT count(*) FROM permitq_consumer WHERE state = 'gone'";
+        assert_eq!(db.int(count).await, gone, "{passed} ms later");
+    }
+}
