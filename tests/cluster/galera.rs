@@ -83,11 +83,12 @@ async fn who_moves_to_another_node_finds_its_claims(cluster: &Galera) {
     // The other node stands still: it has what is committed from now on, but cannot apply it.
     let mut lock = AnyConnection::connect(&cluster.nodes[1].admin_url()).await.unwrap();
     lock.execute("FLUSH TABLES WITH READ LOCK").await.unwrap();
-    let done = ended(here.claim_one().await, &Outcome::succeeded("{}".to_owned()));
-    let mut finish = tokio::spawn(async move { there.finish(&[done]).await });
-    assert!(timeout(Duration::from_millis(300), &mut finish).await.is_err(), "it did not wait");
+    let claim = here.claim_one().await;
+    let mut running = tokio::spawn(async move { there.store.running("mover").await.unwrap() });
+    assert!(timeout(Duration::from_millis(300), &mut running).await.is_err(), "it did not wait");
     lock.execute("UNLOCK TABLES").await.unwrap();
-    assert_eq!(finish.await.unwrap(), [Recorded::Done]);
+    let running = running.await.unwrap();
+    assert_eq!(running.iter().map(|orphan| orphan.attempt).collect::<Vec<_>>(), [claim.attempt]);
 }
 
 /// The connection that is open already meets it as an error, and all stores of the process go on elsewhere.

@@ -56,12 +56,14 @@ impl Db {
     }
 
     /// One database of several hosts, which must live for as long. Its person works on the first of them.
+    #[allow(dead_code, reason = "tests/cluster uses it")]
     pub(crate) async fn of_hosts(urls: &[String]) -> Self {
         let database = Database::first_of(&urls.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
         Self::of(database, &urls[0], &urls[0], ()).await
     }
 
     /// The first host is not the database any more: from now on the test itself works on this one alone.
+    #[allow(dead_code, reason = "tests/cluster uses it")]
     pub(crate) async fn move_to(&mut self, url: &str) {
         self.database = Database::new(url).unwrap();
         url.clone_into(&mut self.url);

@@ -107,6 +107,7 @@ impl Site {
     }
 
     /// A consumer that tries these hosts of the database in this order. What it says is kept: see [`Site::said`].
+    #[allow(dead_code, reason = "tests/cluster uses it")]
     pub(crate) fn consumer_on(&self, name: &str, hosts: &[String]) -> Member {
         let log = File::create(self.folder.path().join(format!("{name}.log"))).unwrap();
         let mut command = self.permitq(&["run", "--name", name, "--slots", "2"]);
@@ -118,6 +119,7 @@ impl Site {
     }
 
     /// How many lines of all logs have this text.
+    #[allow(dead_code, reason = "tests/cluster uses it")]
     pub(crate) fn said(&self, text: &str) -> usize {
         self.logs().iter().map(|log| log.lines().filter(|line| line.contains(text)).count()).sum()
     }
