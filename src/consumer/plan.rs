@@ -34,14 +34,7 @@ const IDLE: Duration = Duration::from_secs(30);
 impl Looking {
     pub(super) fn new(poll: Duration) -> Self {
         let now = Moment::now();
-        Self {
-            at: now,
-            poll,
-            looked: now,
-            ready: Vec::new(),
-            free: VecDeque::new(),
-            promote: false,
-        }
+        Self { at: now, poll, looked: now, ready: Vec::new(), free: VecDeque::new(), promote: false }
     }
 
     /// Something was committed: there may be work.
@@ -75,8 +68,7 @@ impl Looking {
             }
             self.ready.push((semaphore.name, policies));
         }
-        let pause =
-            if self.ready.is_empty() && wake_connected { self.poll.max(IDLE) } else { self.poll };
+        let pause = if self.ready.is_empty() && wake_connected { self.poll.max(IDLE) } else { self.poll };
         self.at = now + pause.mul_f64(0.75 + 0.5 * fastrand::f64());
         if let Some(due) = look.next_due {
             self.at = self.at.min(now + due);

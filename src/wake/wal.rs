@@ -19,10 +19,10 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-const HEADER: u64 = 32;
-const FRAME: u64 = 24;
+const HEADER: usize = 32;
+const FRAME: usize = 24;
 
-type Frame = [u8; FRAME as usize];
+type Frame = [u8; FRAME];
 
 /// A place in the file, up to which all commits are known.
 #[derive(Debug)]
@@ -42,15 +42,14 @@ impl Wal {
     /// At the end of what is there.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
-        let mut wal =
-            Self { file, salts: [0; 8], page_size: 0, seen: 0, last: None, unfinished: false };
+        let mut wal = Self { file, salts: [0; 8], page_size: 0, seen: 0, last: None, unfinished: false };
         wal.has_news()?;
         Ok(wal)
     }
 
     /// Whether a commit of more than one page was written since the last call.
     pub(super) fn has_news(&mut self) -> io::Result<bool> {
-        let Some(header) = self.read::<{ HEADER as usize }>(0)? else { return Ok(false) };
+        let Some(header) = self.read::<HEADER>(0)? else { return Ok(false) };
         if header[16..24] != self.salts {
             self.salts.copy_from_slice(&header[16..24]);
             let size = header[8..12].iter().fold(0, |size, byte| size << 8 | u64::from(*byte));
@@ -80,7 +79,7 @@ impl Wal {
 
     /// A frame's header; `None` where there is none yet.
     fn frame(&self, at: u64) -> io::Result<Option<Frame>> {
-        let frame = self.read(HEADER + at * (FRAME + self.page_size))?;
+        let frame = self.read(HEADER as u64 + at * (FRAME as u64 + self.page_size))?;
         Ok(frame.filter(|frame: &Frame| frame[8..16] == self.salts))
     }
 
@@ -178,7 +177,7 @@ mod tests {
         // The same frames again, with other checksums: another commit in the place of a longer one.
         let dead = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         for n in 0..2 {
-            let at = end + n * (FRAME + wal.page_size);
+            let at = end + n * (FRAME as u64 + wal.page_size);
             let [page, size] = if n == 0 { [9_u32, 0] } else { [3, 7] };
             dead.write_all_at(&[page.to_be_bytes(), size.to_be_bytes()].concat(), at).unwrap();
         }

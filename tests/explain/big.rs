@@ -90,7 +90,9 @@ async fn sqlite(db: &Db) {
     // The shell's clock expressions are long; a view of numbers is enough here.
     let words = Words {
         numbers: |from, to| {
-            format!("(WITH RECURSIVE s (n) AS (SELECT {from} UNION ALL SELECT n + 1 FROM s WHERE n < {to}) SELECT n FROM s)")
+            format!(
+                "(WITH RECURSIVE s (n) AS (SELECT {from} UNION ALL SELECT n + 1 FROM s WHERE n < {to}) SELECT n FROM s)"
+            )
         },
         ago: "unixepoch() * 1000000 - 3600000000",
         ahead: "unixepoch() * 1000000 + 3600000000",
@@ -140,7 +142,8 @@ async fn mariadb(db: &Db) {
     )
     .await;
     // Indexes are made faster at the end than row by row.
-    let keys = "SELECT group_concat(DISTINCT concat('DROP KEY ', index_name)) FROM information_schema.statistics
+    let keys =
+        "SELECT group_concat(DISTINCT concat('DROP KEY ', index_name)) FROM information_schema.statistics
                  WHERE table_schema = database() AND table_name = 'permitq_task' AND index_name <> 'PRIMARY'";
     let drop = db.text(keys).await;
     let keys = "SELECT group_concat(k) FROM (

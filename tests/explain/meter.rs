@@ -137,12 +137,16 @@ impl Meter {
 }
 
 fn number(node: &Value, key: &str) -> u64 {
-    node[key].as_f64().map_or(0, |n| n.round() as u64)
+    // Later versions write 3.00.
+    let written = node[key].to_string();
+    written.split('.').next().and_then(|n| n.parse().ok()).unwrap_or_default()
 }
 
 /// Rows that the scans of tables looked at.
 fn scanned(node: &Value) -> u64 {
-    let own = if node["Relation Name"].is_string() && node["Node Type"].as_str().is_some_and(|kind| kind.contains("Scan")) {
+    let own = if node["Relation Name"].is_string()
+        && node["Node Type"].as_str().is_some_and(|kind| kind.contains("Scan"))
+    {
         let each = number(node, "Actual Rows")
             + number(node, "Rows Removed by Filter")
             + number(node, "Rows Removed by Index Recheck");
@@ -155,12 +159,11 @@ fn scanned(node: &Value) -> u64 {
 }
 
 async fn handler_reads(conn: &mut MySqlConnection) -> u64 {
-    let reads: f64 = sqlx::query_scalar(
-        "SELECT CAST(sum(variable_value) AS DOUBLE) FROM information_schema.session_status
+    sqlx::query_scalar(
+        "SELECT CAST(sum(variable_value) AS UNSIGNED) FROM information_schema.session_status
           WHERE variable_name LIKE 'Handler_read%' OR variable_name = 'Handler_icp_attempts'",
     )
     .fetch_one(conn)
     .await
-    .unwrap();
-    reads as u64
+    .unwrap()
 }
