@@ -100,7 +100,7 @@ impl Looking {
             self.ready.push((semaphore.name, policies));
         }
         let pause = if self.ready.is_empty() && wake_connected { self.poll.max(IDLE) } else { self.poll };
-        self.at = now + pause.mul_f64(0.5 + 0.5 * fastrand::f64());
+        self.at = now + pause.mul_f64(0.75 + 0.25 * fastrand::f64());
         if std::mem::take(&mut self.woken) {
             self.at = if self.ready.is_empty() { now } else { now + CROWDED };
         }

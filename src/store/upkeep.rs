@@ -25,10 +25,8 @@ pub struct Check {
     pub expired: bool,
     /// A running task is nobody's.
     pub abandoned: bool,
-    /// A cooling is over.
-    pub cooled: bool,
-    /// A counter is wrong.
-    pub drifted: bool,
+    /// A cooling is over, or a counter is wrong.
+    pub permits: bool,
 }
 
 /// A consumer whose lease has passed.
@@ -169,8 +167,7 @@ impl Unit for ReadCheck {
             now: row.int("now")?,
             expired: is("expired")?,
             abandoned: is("abandoned")?,
-            cooled: is("cooled")?,
-            drifted: is("drifted")?,
+            permits: is("cooled")? || is("drifted")?,
         })
     }
 }

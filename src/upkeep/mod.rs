@@ -122,7 +122,7 @@ impl Upkeep {
         if abandoned {
             self.reclaim().await?;
         }
-        if check.cooled || check.drifted {
+        if check.permits {
             for semaphore in self.store.semaphores().await? {
                 if semaphore.cooling > 0 {
                     self.end_coolings(&semaphore.name).await?;
