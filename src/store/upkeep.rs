@@ -16,7 +16,6 @@ use super::{Result, Store};
 use crate::model::{Attempt, End, Ended, Outcome, Retry, Verdict, Why, settle};
 
 /// What one read says of all there may be to do.
-#[expect(clippy::struct_excessive_bools, reason = "a list of findings")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
     /// The database's clock, in microseconds since 1970.

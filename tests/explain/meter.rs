@@ -78,14 +78,14 @@ impl Meter {
                 Self::Sqlite(conn, steps)
             }
             Dialect::Postgres => {
-                let mut conn = PgConnection::connect(&db.url()).await.unwrap();
+                let mut conn = PgConnection::connect(db.url()).await.unwrap();
                 conn.execute(session).await.unwrap();
                 // Not what is measured: the first statement of a table of this size takes long on a busy machine.
                 conn.execute("SET statement_timeout = 0").await.unwrap();
                 Self::Postgres(conn)
             }
             Dialect::Mysql => {
-                let mut conn = MySqlConnection::connect(&db.url()).await.unwrap();
+                let mut conn = MySqlConnection::connect(db.url()).await.unwrap();
                 conn.execute(session).await.unwrap();
                 conn.execute("SET max_statement_time = 0").await.unwrap();
                 Self::MariaDb(conn)
