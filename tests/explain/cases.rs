@@ -35,8 +35,16 @@ pub(super) const FREE: [(&str, &str); 3] = [
 ];
 
 /// These read no table that grows.
-pub(super) const UNREAD: [(&str, &str); 11] = [
+pub(super) const UNREAD: [(&str, &str); 19] = [
     ("session", "settings"),
+    ("limits", "settings"),
+    ("server", "no table"),
+    ("writable", "the server's state"),
+    ("doctor_backend", "no table"),
+    ("doctor_objects", "the catalogue"),
+    ("doctor_rights", "the catalogue"),
+    ("doctor_settings", "the server's settings"),
+    ("doctor_status", "the server's state"),
     ("begin", "no table"),
     ("clock", "no table"),
     ("notify", "no table"),
