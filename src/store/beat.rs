@@ -113,8 +113,6 @@ struct Beat<'a> {
 impl Unit for Beat<'_> {
     type Answer = Option<Vec<Attempt>>;
     const NAME: &'static str = "beat";
-    /// Two statements, each for itself: a beat holds no lock while it waits for an answer.
-    const WRITES: bool = false;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Option<Vec<Attempt>>> {
         let beat = sqlx::query(tx.sql.beat)
