@@ -3,4 +3,5 @@
 //! permitq's own tests call this library for a few seconds at a time; the binary runs it for as long as you like.
 
 pub mod proxy;
+pub mod rate;
 pub mod torture;
