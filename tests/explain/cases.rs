@@ -35,8 +35,16 @@ pub(super) const FREE: [(&str, &str); 3] = [
 ];
 
 /// These read no table that grows.
-pub(super) const UNREAD: [(&str, &str); 11] = [
+pub(super) const UNREAD: [(&str, &str); 19] = [
     ("session", "settings"),
+    ("limits", "settings"),
+    ("server", "no table"),
+    ("writable", "settings"),
+    ("doctor_backend", "no table"),
+    ("doctor_objects", "the catalogue"),
+    ("doctor_rights", "plans, and executes nothing"),
+    ("doctor_settings", "settings"),
+    ("doctor_status", "the server's own figures"),
     ("begin", "no table"),
     ("clock", "no table"),
     ("notify", "no table"),
