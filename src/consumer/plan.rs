@@ -36,7 +36,7 @@ const CROWDED: Duration = Duration::from_millis(100);
 /// Between two permits that are let go.
 const LET_GO: Duration = Duration::from_secs(1);
 /// Where a wake-up is connected, an idle consumer looks at least this often.
-const IDLE: Duration = Duration::from_secs(30);
+const IDLE: Duration = Duration::from_secs(40);
 
 impl Looking {
     pub(super) fn new(poll: Duration) -> Self {

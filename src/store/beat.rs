@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
+use sqlx::Row;
+use sqlx::any::AnyRow;
 
 use super::record::{clean, permits};
 use super::rows::{Read, micros};
@@ -113,19 +115,28 @@ struct Beat<'a> {
 impl Unit for Beat<'_> {
     type Answer = Option<Vec<Attempt>>;
     const NAME: &'static str = "beat";
+    /// One statement where the database can, else two, each for itself: a beat holds no lock while it waits for an answer.
+    const WRITES: bool = false;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Option<Vec<Attempt>>> {
-        let beat = sqlx::query(tx.sql.beat)
-            .bind(micros(self.lease))
-            .bind(self.consumer)
-            .execute(&mut *tx.conn)
-            .await?;
+        let beat = sqlx::query(tx.sql.beat).bind(micros(self.lease)).bind(self.consumer);
+        if tx.sql.held.is_empty() {
+            let rows = beat.fetch_all(&mut *tx.conn).await?;
+            return rows.first().map(held).transpose();
+        }
+        let beat = beat.execute(&mut *tx.conn).await?;
         if beat.rows_affected() == 0 {
             return Ok(None);
         }
         let rows = sqlx::query(tx.sql.held).bind(self.consumer).fetch_all(&mut *tx.conn).await?;
         rows.iter().map(Read::attempt).collect::<sqlx::Result<_>>().map(Some)
     }
+}
+
+fn held(row: &AnyRow) -> sqlx::Result<Vec<Attempt>> {
+    let held: Vec<(i64, i64)> =
+        serde_json::from_str(row.try_get(0)?).map_err(|error| sqlx::Error::Decode(error.into()))?;
+    Ok(held.into_iter().map(|(task, claim_no)| Attempt { task, claim_no }).collect())
 }
 
 struct Running<'a> {

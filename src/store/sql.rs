@@ -35,12 +35,12 @@ statements! {
     server session limits writable begin migrate_lock migrate_unlock installed schema clock
     enqueue keyed
     look promote lock room pick mark permits own ended_by log cool settle
-    register beat held running leave late own_cooling
+    register beat running leave late own_cooling
     check expired fence abandoned cooled released uncool counted drift repair longest impossible retired
     semaphores holders consumers set_max add_semaphore task list states attempts actions act standing cools_until
     cancel revive sweep
     doctor_settings doctor_status doctor_objects doctor_rights doctor_backend
-    ; mysql only: collect enqueued collected
+    ; mysql only: collect enqueued collected held
     ; postgres only: notify
 }
 

@@ -97,9 +97,10 @@ async fn listen(database: Database, hint: Arc<Hint>) {
     }
 }
 
-/// After so much silence the listener asks whether the server is still there.
+/// After so much silence the listener asks whether the server is still there. In an idle fleet each asks all the time, so
+/// not often: beats, passes and looks of eight consumers are 1.3 transactions a second, and 1.5 is what idling may cost.
 #[cfg(feature = "postgres")]
-const SILENCE: Duration = Duration::from_secs(10);
+const SILENCE: Duration = Duration::from_secs(40);
 /// So long it waits for the answer.
 #[cfg(feature = "postgres")]
 const ANSWER: Duration = Duration::from_secs(5);
@@ -124,14 +125,19 @@ async fn listen_once(url: &str, hint: &Hint) -> sqlx::Result<()> {
                 None => return Ok(()),
             },
             // Nothing was said, or a firewall forgot the connection and nobody told us.
-            Err(_) => match timeout(ANSWER, sqlx::Executor::execute(&mut listener, "SELECT 1")).await {
-                Ok(answer) => {
-                    answer?;
-                }
+            Err(_) => match timeout(ANSWER, ask(&mut listener)).await {
+                Ok(answer) => answer?,
                 Err(_) => return Ok(()),
             },
         }
     }
+}
+
+/// Unprepared: one round trip, one transaction.
+#[cfg(feature = "postgres")]
+async fn ask(listener: &mut sqlx::postgres::PgListener) -> sqlx::Result<()> {
+    sqlx::Executor::execute(listener, sqlx::raw_sql("SELECT 1")).await?;
+    Ok(())
 }
 
 /// After a write to the file, a commit is there to be seen at one of these moments, fast disk or slow: the file is written

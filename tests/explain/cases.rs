@@ -92,6 +92,7 @@ pub(super) fn cases(dialect: Dialect) -> Vec<Case> {
     cases.extend(people());
     if dialect == Dialect::Mysql {
         cases.push(case("enqueued", vec![], FEW));
+        cases.push(case("held", vec![word("c0")], FEW));
     }
     cases
 }
@@ -158,7 +159,6 @@ fn lease() -> Vec<Case> {
     vec![
         case("register", vec![list(&row)], FEW),
         case("beat", vec![int(HOUR), word("c0")], FEW),
-        case("held", vec![word("c0")], FEW),
         case("running", vec![word("c0")], FEW),
         case("leave", vec![word("draining"), word("c0")], FEW),
         case("late", vec![int(200), word("{}"), int(950_001), int(1), word("c0")], FEW),

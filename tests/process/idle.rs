@@ -16,7 +16,7 @@ contract! {
 }
 
 const CONSUMERS: usize = 8;
-/// Five times as fast as by default, which makes 16 / 15 s + 8 / 30 s = 1.3 transactions a second of eight consumers, where
+/// Five times as fast as by default, which makes 16 / 15 s + 16 / 40 s = 1.5 transactions a second of eight consumers, where
 /// a wake-up is connected, and 9 where they poll.
 const SETTINGS: [(&str, &str); 5] = [
     ("PERMITQ_CONSUMER__POLL", "1s"),
@@ -59,7 +59,11 @@ async fn an_idle_fleet_costs_next_to_nothing(db: Db) {
     let all: usize = units.values().sum();
     println!("{dialect:?}: {all} transactions in {passed:.1?}, {units:?}; the server counts {counted}");
     if dialect == Dialect::Postgres {
-        assert!(counted <= i64::try_from(all).unwrap() + 10, "the server counts {counted}, we {all}");
+        // Each listener asks once, at most, and so do we.
+        assert!(
+            counted <= i64::try_from(all + CONSUMERS).unwrap() + 2,
+            "the server counts {counted}, we {all}"
+        );
     }
     // No timer is over more often in the window, jitter included; one more of each for a machine that is behind.
     let most = |unit: &str| match unit {
