@@ -106,7 +106,8 @@ impl Store {
         };
         // A connection that has just answered with an error and then rolls back is sound; any other is dropped.
         let answered = error.as_database_error().is_some() && !is_goodbye(&error);
-        if answered && (!U::WRITES || conn.execute("ROLLBACK").await.is_ok()) {
+        // Where BEGIN itself met a conflict (SQLite's write lock), there is nothing to roll back.
+        if answered && (!begun || conn.execute("ROLLBACK").await.is_ok()) {
             self.conn = Some(Connection { host, conn });
         }
         // A server that replicates may fail at COMMIT when the others have the transaction already (Galera: 1180).
