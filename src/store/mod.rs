@@ -3,7 +3,7 @@
 //! A [`Database`] says where; a [`Store`] is one plain connection to it (there is no pool: the database loop, the
 //! heartbeat and upkeep each own one store, so a process has a constant number of connections, and none of them can
 //! starve another). Operations are grouped by who calls them: `enqueue`, `exchange`, `beat`, `upkeep`, `admin`. Each is one
-//! [`unit`] over the statements of `sql/<database>/`, the same operations on every database.
+//! `unit` over the statements of `sql/<database>/`, the same operations on every database.
 //!
 //! This folder decides nothing about time or policy: it writes what [`crate::model`] has settled, and reports zero rows,
 //! lost claims and a full semaphore as answers.
