@@ -95,7 +95,7 @@ impl Client {
                 Some(answer)
             }
             Ok(Err(error)) => {
-                self.tally.failed(&error, self.store.database().dialect());
+                self.tally.failed(&error);
                 None
             }
             Err(_) => {

@@ -21,7 +21,7 @@ pub struct Report {
     pub overruns_by: BTreeMap<String, u64>,
     /// The counter was not what is there, in an audit under the lock or, where that is exact, in one read.
     pub drift: u64,
-    /// Deadlocks and lock timeouts that reached a caller.
+    /// Deadlocks, lock timeouts and busy databases that reached a caller.
     pub conflicts: u64,
     /// Units without an answer in time.
     pub timeouts: u64,

@@ -83,13 +83,9 @@ impl Tally {
     }
 
     /// Why a unit gave no answer: a connection that was killed is what this is all about, anything else is not.
-    pub(super) fn failed(&self, error: &Error, dialect: Dialect) {
+    pub(super) fn failed(&self, error: &Error) {
         let said = error.to_string();
         match error {
-            // One write lock and no queue for it: whom it passes over has met no deadlock.
-            Error::Busy { .. } | Error::Timeout { .. } if dialect == Dialect::Sqlite => {
-                self.count("waited in vain for the write lock");
-            }
             Error::Busy { .. } => self.lock().conflicts += 1,
             Error::Timeout { .. } => self.lock().timeouts += 1,
             _ if said.contains("over the cap") => self.overruns("trigger", 1),
