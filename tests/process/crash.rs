@@ -9,7 +9,7 @@ use crate::support::site::{HOLD, Site, until};
 
 const CALL: Duration = Duration::from_millis(700);
 
-contract! {
+contract! { crash:
     a_killed_consumers_calls_count_until_they_are_over,
     capacity_is_whole_again_when_everybody_died,
     a_frozen_consumer_loses_its_attempt_and_goes_on_under_a_new_id,

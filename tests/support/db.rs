@@ -1,6 +1,7 @@
 //! One fresh database for one test, with a person at a SQL client beside it.
 
 use std::any::Any;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -53,6 +54,18 @@ impl Db {
     /// On the shared MariaDB server.
     pub(crate) async fn mariadb() -> Self {
         Self::on(servers::mariadb).await
+    }
+
+    /// On the shared PostgreSQL server that is durable.
+    pub(crate) async fn durable_postgres() -> Self {
+        static SHARED: LazyLock<Server> = LazyLock::new(|| Server::postgres(true));
+        Self::on(|| &SHARED).await
+    }
+
+    /// On the shared MariaDB server that is durable.
+    pub(crate) async fn durable_mariadb() -> Self {
+        static SHARED: LazyLock<Server> = LazyLock::new(|| Server::mariadb(true));
+        Self::on(|| &SHARED).await
     }
 
     /// One database of several hosts, which must live for as long. Its person works on the first of them.
