@@ -6,12 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use std::{env, thread};
 
+use loadtest::servers::cluster::{Galera, Pair};
+use loadtest::servers::{Server, mariadb, postgres};
 use sqlx::any::install_default_drivers;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 use tokio::time::timeout;
 
-use crate::support::servers::cluster::{Galera, Pair};
-use crate::support::servers::{Server, mariadb, postgres};
 use crate::support::until;
 
 async fn connect(url: &str) -> AnyConnection {

@@ -1,10 +1,10 @@
 //! What `permitq doctor` finds on real servers, and what `config show` shows.
 
+use loadtest::servers::{self, Server};
 use serde_json::Value;
 
 use super::refused::{Hand, user};
 use super::{Bench, Ran, consumer};
-use crate::support::servers::{self, Server};
 
 impl Bench {
     fn doctor(&self, url: &str) -> Ran {

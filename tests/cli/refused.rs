@@ -3,10 +3,10 @@
 
 use std::thread;
 
+use loadtest::servers::{self, Server};
 use sqlx::{AnyConnection, Connection};
 
 use super::{Bench, Ran};
-use crate::support::servers::{self, Server};
 
 impl Bench {
     /// `permitq ARGS --database URL` fails with one line of these words.

@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use loadtest::servers::Server;
+use loadtest::servers::cluster::Galera;
 use permitq::model::{NewTask, Outcome};
 use permitq::store::{Database, Recorded};
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Executor};
@@ -10,8 +12,6 @@ use tokio::task::block_in_place;
 use tokio::time::timeout;
 
 use crate::load::Load;
-use crate::support::servers::Server;
-use crate::support::servers::cluster::Galera;
 use crate::support::site::{Site, until};
 use crate::support::{Consumer, Db, ended, registration};
 

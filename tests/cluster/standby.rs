@@ -2,12 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
+use loadtest::servers::cluster::Pair;
 use permitq::store::Database;
 use tokio::task::block_in_place;
 
 use crate::load::Load;
 use crate::support::Db;
-use crate::support::servers::cluster::Pair;
 use crate::support::site::{Site, until};
 
 /// What becomes of the primary.

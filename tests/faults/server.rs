@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use loadtest::proxy::Proxy;
+use loadtest::servers::Server;
 use permitq::store::{Database, Dialect};
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
 use super::{CALL, kill_connections, nothing_lost_or_doubled, registered, three};
 use crate::support::Db;
-use crate::support::servers::Server;
 use crate::support::site::{Site, until};
 
 mod alone {

@@ -42,7 +42,7 @@ macro_rules! servers {
         mod $database {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                let start = || crate::support::servers::Server::$database(true);
+                let start = || loadtest::servers::Server::$database(true);
                 super::$name(tokio::task::spawn_blocking(start).await.unwrap()).await;
             })*
         }

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use loadtest::servers::{self, Server};
 use permitq::model::{NewTask, Task};
 use permitq::store::{Database, Enqueued, Left, Registration, Store};
 use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
@@ -13,7 +14,6 @@ use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
 use tokio::time::timeout;
 
-use super::servers::{self, Server};
 use super::{Consumer, dialect};
 
 /// The lease that test consumers register with. Nothing waits for it: tests move it back instead.

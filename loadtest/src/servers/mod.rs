@@ -13,6 +13,9 @@
 //!
 //! All calls block, with deadlines. Where tasks of the test must go on meanwhile, use a multi-threaded runtime.
 //! `TMPDIR` tells where the files go; in memory (`/dev/shm`, 300 MB) PostgreSQL creates a database ten times as fast.
+//!
+//! A server that cannot be had panics, with its log: there is nothing to go on with, in a test as in a chaos run.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::missing_panics_doc)]
 
 use std::fs::{self, File, Permissions};
 use std::net::TcpListener;
@@ -23,28 +26,42 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::thread;
+use std::time::Duration;
 
+use permitq::clock::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::any::install_default_drivers;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 
 use self::install::Account;
-use super::{DEADLINE, until};
 
-pub(crate) mod cluster;
+pub mod cluster;
 mod install;
 mod mariadb;
 mod postgres;
 mod process;
 
+/// Much longer than anything here takes, on a busy machine too.
+pub const DEADLINE: Duration = Duration::from_mins(1);
+
+/// Waits for a condition, and panics where it does not come.
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let clock = Clock::default();
+    let start = clock.now();
+    while !condition() {
+        assert!(clock.now().since(start) < DEADLINE, "waited in vain for {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// The PostgreSQL server that all tests of this process share.
-pub(crate) fn postgres() -> &'static Server {
+pub fn postgres() -> &'static Server {
     static SHARED: OnceLock<Server> = OnceLock::new();
     SHARED.get_or_init(|| Server::postgres(false))
 }
 
 /// The MariaDB server that all tests of this process share.
-pub(crate) fn mariadb() -> &'static Server {
+pub fn mariadb() -> &'static Server {
     static SHARED: OnceLock<Server> = OnceLock::new();
     SHARED.get_or_init(|| Server::mariadb(false))
 }
@@ -56,7 +73,7 @@ enum Kind {
 }
 
 /// A running server, or a stopped one that can be started again on the same port with the same data.
-pub(crate) struct Server {
+pub struct Server {
     kind: Kind,
     durable: bool,
     options: Vec<String>,
@@ -69,17 +86,17 @@ pub(crate) struct Server {
 
 impl Server {
     /// With `durable`, a commit is on the disk when it is acknowledged; without, it outlives the server, not the host.
-    pub(crate) fn postgres(durable: bool) -> Self {
+    pub fn postgres(durable: bool) -> Self {
         Self::new(Kind::Postgres, durable, &[])
     }
 
     /// With `durable` as above. The character set is utf8mb4.
-    pub(crate) fn mariadb(durable: bool) -> Self {
+    pub fn mariadb(durable: bool) -> Self {
         Self::new(Kind::MariaDb, durable, &[])
     }
 
     /// With options added to its command line, as `--character-set-server=latin1`.
-    pub(crate) fn mariadb_with(durable: bool, options: &[&str]) -> Self {
+    pub fn mariadb_with(durable: bool, options: &[&str]) -> Self {
         Self::new(Kind::MariaDb, durable, options)
     }
 
@@ -135,7 +152,7 @@ impl Server {
     }
 
     /// Creates an empty database and tells its URL, for a user who may do all in it and nothing outside.
-    pub(crate) fn database(&self, name: &str) -> String {
+    pub fn database(&self, name: &str) -> String {
         let statements = match self.kind {
             Kind::Postgres => postgres::create_database(name),
             Kind::MariaDb => mariadb::create_database(name),
@@ -154,7 +171,7 @@ impl Server {
     }
 
     /// The URL of the server's superuser.
-    pub(crate) fn admin_url(&self) -> String {
+    pub fn admin_url(&self) -> String {
         match self.kind {
             Kind::Postgres => postgres::admin_url(self.port),
             Kind::MariaDb => mariadb::admin_url(self.port),
@@ -162,7 +179,7 @@ impl Server {
     }
 
     /// Executes one statement as the superuser, outside of a transaction.
-    pub(crate) fn execute(&self, statement: impl Into<String>) {
+    pub fn execute(&self, statement: impl Into<String>) {
         let statement = statement.into();
         if let Err(error) = self.rows(statement.clone()) {
             panic!("{statement}: {error}\n{}", self.log());
@@ -192,7 +209,7 @@ impl Server {
     }
 
     /// Whether new transactions may write, in connections that are open already too.
-    pub(crate) fn set_read_only(&mut self, on: bool) {
+    pub fn set_read_only(&mut self, on: bool) {
         match self.kind {
             Kind::Postgres => self.set("default_transaction_read_only", if on { "on" } else { "off" }),
             Kind::MariaDb => self.execute(mariadb::set_read_only(on)),
@@ -200,13 +217,13 @@ impl Server {
     }
 
     /// Starts again with these options more on its command line, for good.
-    pub(crate) fn add_options(&mut self, options: &[&str]) {
+    pub fn add_options(&mut self, options: &[&str]) {
         self.options.extend(options.iter().map(ToString::to_string));
         self.restart();
     }
 
     /// Starts again with a certificate for 127.0.0.1 that nobody but itself has signed.
-    pub(crate) fn certify(&mut self) {
+    pub fn certify(&mut self) {
         let mut openssl = self.account.command("openssl");
         openssl
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
@@ -222,7 +239,7 @@ impl Server {
     }
 
     /// Whom PostgreSQL lets in, from now on.
-    pub(crate) fn set_hba(&mut self, rules: &str) {
+    pub fn set_hba(&mut self, rules: &str) {
         fs::write(self.home.join("data/pg_hba.conf"), rules).unwrap();
         // Not by asking it to reload: it would answer before it has done so.
         self.restart();
@@ -236,12 +253,12 @@ impl Server {
     }
 
     /// The server's main process.
-    pub(crate) fn pid(&self) -> Pid {
+    pub fn pid(&self) -> Pid {
         Pid::from_child(self.process.as_ref().expect("the server is stopped"))
     }
 
     /// Its folder: data, socket and log.
-    pub(crate) fn home(&self) -> &Path {
+    pub fn home(&self) -> &Path {
         &self.home
     }
 
@@ -250,7 +267,7 @@ impl Server {
     }
 
     /// Shuts down in order; open connections are ended.
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         let signal = match self.kind {
             Kind::Postgres => Signal::INT, // "fast"; TERM would wait for clients to leave
             Kind::MariaDb => Signal::TERM,
@@ -260,7 +277,7 @@ impl Server {
     }
 
     /// Kills all its processes at once, frozen ones too.
-    pub(crate) fn kill9(&mut self) {
+    pub fn kill9(&mut self) {
         self.signal(Signal::KILL);
         self.wait_for_end();
     }
@@ -274,7 +291,7 @@ impl Server {
     }
 
     /// Starts a stopped or killed server again, and stops a running one before.
-    pub(crate) fn restart(&mut self) {
+    pub fn restart(&mut self) {
         if self.process.is_some() {
             self.stop();
         }
@@ -297,13 +314,13 @@ impl Server {
     }
 
     /// Stops time for the server: the kernel still accepts and acknowledges for it, and nothing answers.
-    pub(crate) fn freeze(&mut self) {
+    pub fn freeze(&mut self) {
         self.signal(Signal::STOP);
         until("the freeze", || self.processes().into_iter().all(process::is_stopped));
     }
 
     /// Ends [`Server::freeze`].
-    pub(crate) fn thaw(&mut self) {
+    pub fn thaw(&mut self) {
         self.signal(Signal::CONT);
     }
 

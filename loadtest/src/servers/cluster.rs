@@ -3,13 +3,13 @@
 use super::{Kind, Server, free_port, install, mariadb, postgres};
 
 /// A PostgreSQL server and its synchronous standby. Commits wait for both.
-pub(crate) struct Pair {
-    pub(crate) primary: Server,
-    pub(crate) standby: Server,
+pub struct Pair {
+    pub primary: Server,
+    pub standby: Server,
 }
 
 impl Pair {
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let primary = Server::postgres(true);
         // It may ask before the primary has the next record; by default it would wait for 5 s then.
         let options = ["-c", "wal_retrieve_retry_interval=50ms"];
@@ -24,7 +24,7 @@ impl Pair {
     }
 
     /// Creates a database and tells its URLs, on the primary and on the standby.
-    pub(crate) fn database(&self, name: &str) -> (String, String) {
+    pub fn database(&self, name: &str) -> (String, String) {
         let primary = self.primary.database(name);
         // A commit is kept by the standby before it can be seen there.
         self.standby.wait_for(&format!("select 1 from pg_database where datname = '{name}'"));
@@ -32,19 +32,19 @@ impl Pair {
     }
 
     /// Makes the standby accept writes. Nothing stops the primary from accepting them too: kill or freeze it first.
-    pub(crate) fn promote(&mut self) {
+    pub fn promote(&mut self) {
         self.standby.execute("select pg_promote()");
         self.standby.wait_for("select 1 where not pg_is_in_recovery()");
     }
 }
 
 /// Three MariaDB servers that are one database: any two go on without the third.
-pub(crate) struct Galera {
-    pub(crate) nodes: [Server; 3],
+pub struct Galera {
+    pub nodes: [Server; 3],
 }
 
 impl Galera {
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let provider = install::galera();
         let ports = [(); 3].map(|()| [(); 3].map(|()| free_port()));
         let members = ports.map(|[group, ..]| format!("127.0.0.1:{group}")).join(",");
@@ -76,7 +76,7 @@ impl Galera {
     }
 
     /// Waits until that many nodes agree that they are that many, and in step.
-    pub(crate) fn wait_for_members(&self, count: usize) {
+    pub fn wait_for_members(&self, count: usize) {
         for node in self.nodes.iter().filter(|node| node.process.is_some()) {
             node.wait_for(&format!(
                 "select 1 from information_schema.global_status where variable_name = 'wsrep_cluster_size'
@@ -87,7 +87,7 @@ impl Galera {
     }
 
     /// Creates a database and tells its URL on each node.
-    pub(crate) fn database(&self, name: &str) -> [String; 3] {
+    pub fn database(&self, name: &str) -> [String; 3] {
         let [first, second, third] = &self.nodes;
         let urls = [first.database(name), second.url(name), third.url(name)];
         for node in [second, third] {
