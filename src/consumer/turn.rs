@@ -225,9 +225,10 @@ impl Loop {
 
     fn handle(&mut self, happened: Happened) {
         match happened {
+            // Also of a lost claim: until the reclaimer has taken the task back, it can still be finished.
             Happened::CallEnded((owner, ended)) => {
-                let lost = self.slots.remove(&ended.attempt).is_some_and(|slot| slot.lost);
-                if lost { &mut self.late } else { &mut self.ended }.push((owner, ended));
+                self.slots.remove(&ended.attempt);
+                self.ended.push((owner, ended));
             }
             Happened::JobOver(over) => self.job_over(*over),
             Happened::Beat(pulse) => self.compare(&pulse),
@@ -308,10 +309,7 @@ impl Loop {
                     }
                     Event::Ended { attempt: ended.attempt, settlement: &ended.settlement }.emit();
                 }
-                Recorded::Lost => {
-                    Event::Lost { attempt: ended.attempt }.emit();
-                    self.late.push((consumer.clone(), ended));
-                }
+                Recorded::Lost => self.late.push((consumer.clone(), ended)),
             }
         }
         if exchanged.claims.len() < want {

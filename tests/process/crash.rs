@@ -13,6 +13,7 @@ contract! { crash:
     a_killed_consumers_calls_count_until_they_are_over,
     capacity_is_whole_again_when_everybody_died,
     a_frozen_consumer_loses_its_attempt_and_goes_on_under_a_new_id,
+    an_answer_between_fence_and_reclaim_is_the_result,
     a_short_freeze_loses_nothing,
     cancelling_a_running_task_cools_its_permit,
     at_most_once_means_one_call,
@@ -92,6 +93,24 @@ async fn a_frozen_consumer_loses_its_attempt_and_goes_on_under_a_new_id(db: Db) 
     .await;
     site.cap_held(1).await;
     drop(reclaimer);
+}
+
+/// Whoever is gone, but whose task nobody has taken back yet, still finishes it: the work is not done twice.
+async fn an_answer_between_fence_and_reclaim_is_the_result(db: Db) {
+    let site = Site::new(db, 1).await;
+    let task = site.enqueue(1, CALL).await[0];
+    let _member = site.start(&["run", "--name", "c", "--roles", "consume"]);
+    site.in_flight(1).await;
+    site.db.sql("UPDATE permitq_consumer SET state = 'gone'").await;
+    until("registered anew", async || {
+        site.db.int("SELECT count(*) FROM permitq_consumer WHERE state = 'alive'").await == 1
+    })
+    .await;
+    assert_eq!(site.stub.summary().in_flight, 1, "it heard of it before its call was over");
+    site.state(task, State::Succeeded).await;
+    site.settled().await;
+    let attempts = site.db.store().attempts(task).await.unwrap();
+    assert_eq!(attempts.iter().map(|attempt| &*attempt.outcome).collect::<Vec<_>>(), ["succeeded"]);
 }
 
 /// A pause that is shorter than the lease costs nothing.
