@@ -1,4 +1,4 @@
--- Every moment at which permits of a semaphore were taken (+1) or freed (-1) from $3 on, or its cap set (what = 'limit',
+-- Every moment at which permits of a semaphore were taken (+1) or freed (-1) from $3 to $7, or its cap set (what = 'limit',
 -- n = the cap). A half-open interval: what ends at an instant has ended before what begins there.
 SELECT at, what, n FROM (
     SELECT since AS at, 0 AS o, 'limit' AS what, max_permits AS n FROM permitq_limit WHERE semaphore = $1
@@ -10,4 +10,4 @@ SELECT at, what, n FROM (
      WHERE semaphore = $4 AND (permit_released_at IS NULL OR permit_released_at >= $5)
     UNION ALL
     SELECT started_at, 2, 'take', 1 FROM permitq_task WHERE semaphore = $6 AND state = 'running'
-) ORDER BY at, o
+) WHERE at < $7 ORDER BY at, o

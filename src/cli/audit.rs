@@ -1,5 +1,6 @@
 //! `permitq audit`: the counters against what is there, states that cannot be, and the peak from the log.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,6 +9,7 @@ use serde::Serialize;
 
 use super::fail::Failure;
 use super::out::Out;
+use super::who::who;
 use super::{Global, place, when};
 use crate::model::Semaphore;
 use crate::store::{Peak, Store};
@@ -23,6 +25,9 @@ pub(super) struct Options {
     /// Compute the peak from this instant on [default: from the beginning]
     #[arg(long, value_name = "TIME", value_parser = when::parse)]
     since: Option<Timestamp>,
+    /// Compute the peak up to this instant [default: now]
+    #[arg(long, value_name = "TIME", value_parser = when::parse)]
+    until: Option<Timestamp>,
 }
 
 /// What scripts rely on. Of several semaphores `drift` and `overruns` are sums, `peak` and `max_permits` those of the
@@ -115,10 +120,10 @@ pub(super) async fn run(options: &Options, global: &Global, out: &Out) -> Result
     // Reading the whole log may take long, and holds nobody up.
     let mut store = store.database().clone().limit(LIMIT).store();
     let audit = store.audit().await?;
-    let since = options.since.map_or(0, Timestamp::as_microsecond);
+    let period = period(options)?;
     let mut semaphores = Vec::with_capacity(audit.semaphores.len());
     for semaphore in audit.semaphores {
-        let peak = store.peak(&semaphore.name, since).await?;
+        let peak = store.peak(&semaphore.name, period.clone()).await?;
         semaphores.push(One::new(semaphore, peak));
     }
     let report = Report::new(semaphores, audit.impossible, repaired);
@@ -132,11 +137,24 @@ pub(super) async fn run(options: &Options, global: &Global, out: &Out) -> Result
     Err(Failure::NotOk)
 }
 
+/// In microseconds since 1970, the end excluded.
+fn period(options: &Options) -> Result<Range<i64>, Failure> {
+    let Options { since, until, .. } = options;
+    if let (Some(since), Some(until)) = (since, until)
+        && until <= since
+    {
+        return Err(Failure::Usage(format!(
+            "--until {until} is not after --since {since}: the period is empty"
+        )));
+    }
+    Ok(since.map_or(0, Timestamp::as_microsecond)..until.map_or(i64::MAX, Timestamp::as_microsecond))
+}
+
 /// Every semaphore is counted under its lock; what the unlocked look says may be a commit old.
 async fn repair(store: &mut Store, hold: Duration) -> Result<Vec<Repaired>, Failure> {
     let mut repaired = Vec::new();
     for Semaphore { name, .. } in store.semaphores().await? {
-        let done = store.repair(&name, hold).await?;
+        let done = store.repair(&name, hold, &who()).await?;
         if done.drift() != 0 {
             repaired.push(Repaired {
                 name,

@@ -11,7 +11,7 @@ use super::shape::TaskShape;
 use super::why::{Sight, why};
 use super::{payload, task, tasks, when};
 use crate::model::{State, Task};
-use crate::store::Store;
+use crate::store::{AttemptLog, Store};
 
 #[derive(Serialize)]
 struct Shape<'a> {
@@ -33,11 +33,15 @@ enum Payload<'a> {
 
 pub(super) async fn run(id: i64, store: &mut Store, out: &Out) -> Result<(), Failure> {
     let Some(task) = store.task(id).await? else { return Err(task::missing(id, store)) };
-    let history = history(&task, store.attempts(id).await?, store.actions(id).await?);
+    let attempts = store.attempts(id).await?;
+    let accept = accept(&task, &attempts);
+    let history = history(&task, attempts, store.actions(id).await?);
     let semaphores = store.semaphores().await?;
     let consumers = store.consumers().await?;
     let now = when::now(store).await?;
     let note = why(&task, &Sight { now, semaphores: &semaphores, consumers: &consumers });
+    let notes: Vec<_> = [note, accept].into_iter().flatten().collect();
+    let note = (!notes.is_empty()).then(|| notes.join("; "));
 
     let text = task.payload.as_deref().unwrap_or("{}");
     let shape = Shape {
@@ -57,6 +61,17 @@ pub(super) async fn run(id: i64, store: &mut Store, out: &Out) -> Result<(), Fai
         parts.join("\n\n")
     })?;
     Ok(())
+}
+
+/// A late answer that may be taken as the result.
+fn accept(task: &Task, attempts: &[AttemptLog]) -> Option<String> {
+    let waits = matches!(task.state, State::Scheduled | State::Pending | State::Failed);
+    let done = |attempt: &&AttemptLog| attempt.late_outcome.as_deref() == Some("succeeded");
+    let claim_no = attempts.iter().rev().find(done).filter(|_| waits)?.claim_no;
+    let id = task.id;
+    Some(format!(
+        "the late answer to attempt {claim_no} says that it is done: `permitq task accept {id}` takes it as the result"
+    ))
 }
 
 fn facts(task: &Task, now: Timestamp) -> Vec<[String; 2]> {

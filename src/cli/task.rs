@@ -1,4 +1,4 @@
-//! `permitq task show|retry|cancel ID`.
+//! `permitq task show|retry|cancel|accept ID`.
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::out::Out;
 use super::who::who;
 use super::{Global, place, show, when};
 use crate::model::State;
-use crate::store::{Cancelled, Retried, Store};
+use crate::store::{Accepted, Cancelled, Retried, Store};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -18,6 +18,8 @@ pub(super) enum Command {
     Retry(Which),
     /// Call a task off, also while it runs
     Cancel(Which),
+    /// Take the late answer of a lost attempt as the task's result, instead of doing the work again
+    Accept(Which),
 }
 
 #[derive(Args, Debug)]
@@ -32,6 +34,7 @@ pub(super) async fn run(command: Command, global: &Global, out: &Out) -> Result<
         Command::Show(Which { id }) => show::run(id, &mut store, out).await,
         Command::Retry(Which { id }) => retry(id, &mut store, out).await,
         Command::Cancel(Which { id }) => cancel(id, &mut store, out).await,
+        Command::Accept(Which { id }) => accept(id, &mut store, out).await,
     }
 }
 
@@ -90,5 +93,25 @@ async fn cancel(id: i64, store: &mut Store, out: &Out) -> Result<(), Failure> {
             format!("task {id} is cancelled")
         }
     })?;
+    Ok(())
+}
+
+async fn accept(id: i64, store: &mut Store, out: &Out) -> Result<(), Failure> {
+    let claim_no = match store.accept(id, &who()).await? {
+        Accepted::Missing => return Err(missing(id, store)),
+        Accepted::NotWaiting(state) => {
+            return Err(Failure::Failed(format!(
+                "task {id} is {state}: a late answer can be accepted only while a task is scheduled, pending or failed"
+            )));
+        }
+        Accepted::NoEvidence => {
+            return Err(Failure::Failed(format!(
+                "task {id} has no late answer that says it is done; `permitq task show {id}` shows what there is"
+            )));
+        }
+        Accepted::Done(claim_no) => claim_no,
+    };
+    let answer = json!({"id": id, "state": State::Succeeded.as_str(), "claim_no": claim_no});
+    out.answer(&answer, || format!("task {id} succeeded, with the late answer to attempt {claim_no}"))?;
     Ok(())
 }

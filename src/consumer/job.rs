@@ -62,16 +62,7 @@ impl Job {
                 store.exchange(&exchange).await.map(Answer::Exchanged)
             }
             Self::Reconcile { consumer, known } => reconcile(&mut store, consumer, known, sent).await,
-            Self::Late { consumer, ended } => {
-                let said = ended
-                    .settlement
-                    .result
-                    .as_deref()
-                    .or(ended.settlement.error.as_deref())
-                    .unwrap_or_default();
-                let clear = ended.settlement.cooling.is_none();
-                store.late(consumer, ended.attempt, ended.status, said, clear).await.map(Answer::Late)
-            }
+            Self::Late { consumer, ended } => store.late(consumer, ended).await.map(Answer::Late),
             Self::Leave { consumer, how } => store.leave(consumer, *how).await.map(|()| Answer::Left(*how)),
         };
         Over { store, job: self, sent, answer }

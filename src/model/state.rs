@@ -8,6 +8,8 @@
 //!                               ▲─── a person's retry ──────────┘
 //! ```
 //!
+//! A person may also take a late answer as the result: from scheduled, pending or failed to succeeded.
+//!
 //! Every statement that writes `state` moves along an arrow of [`State::may_become`]; the contract suite installs this
 //! table as a trigger in the test database and so proves that no SQL moves outside it.
 
@@ -50,16 +52,18 @@ impl State {
         use State::{Blocked, Cancelled, Failed, Pending, Running, Scheduled, Succeeded};
         match self {
             Blocked => matches!(to, Scheduled | Pending | Failed | Cancelled),
-            Scheduled => matches!(to, Pending | Cancelled),
-            Pending => matches!(to, Running | Cancelled),
+            // To succeeded: a person accepts a late answer.
+            Scheduled => matches!(to, Pending | Succeeded | Cancelled),
+            Pending => matches!(to, Running | Succeeded | Cancelled),
             Running => matches!(to, Scheduled | Pending | Succeeded | Failed | Cancelled),
             Succeeded => false,
-            // A person's retry.
-            Failed | Cancelled => matches!(to, Scheduled | Pending),
+            // A person's retry, and accept.
+            Failed => matches!(to, Scheduled | Pending | Succeeded),
+            Cancelled => matches!(to, Scheduled | Pending),
         }
     }
 
-    /// Succeeded, failed and cancelled are final: only a person's retry leaves them.
+    /// Succeeded, failed and cancelled are final: only a person's retry or accept leaves them.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }
@@ -100,11 +104,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn final_states_are_left_only_by_a_persons_retry() {
+    fn final_states_are_left_only_by_a_persons_retry_and_accept() {
         for from in [State::Succeeded, State::Failed, State::Cancelled] {
             for to in State::ALL {
                 let by_retry = from != State::Succeeded && matches!(to, State::Scheduled | State::Pending);
-                assert_eq!(from.may_become(to), by_retry, "{from} -> {to}");
+                let by_accept = (from, to) == (State::Failed, State::Succeeded);
+                assert_eq!(from.may_become(to), by_retry || by_accept, "{from} -> {to}");
             }
         }
     }

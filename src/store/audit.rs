@@ -1,5 +1,7 @@
 //! What an audit reads: the counter against what is there, states that cannot be, and the peak from the log.
 
+use std::ops::Range;
+
 use futures_util::TryStreamExt;
 use sqlx::Row;
 
@@ -26,6 +28,11 @@ pub struct Peak {
     pub overruns: u64,
 }
 
+impl Peak {
+    /// The period that leaves nothing out.
+    pub const EVER: Range<i64> = 0..i64::MAX;
+}
+
 impl Store {
     /// Reads what an audit needs; repairs nothing.
     pub async fn audit(&mut self) -> Result<Audit> {
@@ -34,9 +41,9 @@ impl Store {
         Ok(Audit { semaphores, impossible })
     }
 
-    /// Computes the peak of held permits from the attempt log, from `since` (microseconds since 1970) on.
-    pub async fn peak(&mut self, semaphore: &str, since: i64) -> Result<Peak> {
-        self.run(&ReadPeak { semaphore, since }).await
+    /// Computes the peak of held permits in a period (microseconds since 1970) from the attempt log.
+    pub async fn peak(&mut self, semaphore: &str, period: Range<i64>) -> Result<Peak> {
+        self.run(&ReadPeak { semaphore, period }).await
     }
 }
 
@@ -54,7 +61,7 @@ impl Unit for Impossible {
 
 struct ReadPeak<'a> {
     semaphore: &'a str,
-    since: i64,
+    period: Range<i64>,
 }
 
 impl Unit for ReadPeak<'_> {
@@ -67,10 +74,11 @@ impl Unit for ReadPeak<'_> {
         let mut rows = sqlx::query(tx.sql.sweep)
             .bind(self.semaphore)
             .bind(self.semaphore)
-            .bind(self.since)
+            .bind(self.period.start)
             .bind(self.semaphore)
-            .bind(self.since)
+            .bind(self.period.start)
             .bind(self.semaphore)
+            .bind(self.period.end)
             .fetch(&mut *tx.conn);
         while let Some(row) = rows.try_next().await? {
             let moved = match row.text("what")?.as_str() {

@@ -11,7 +11,7 @@ use super::rows::{Read, micros};
 use super::unit::{Tx, Unit};
 use super::upkeep::free_coolings;
 use super::{Result, Store};
-use crate::model::{Attempt, Standing};
+use crate::model::{Attempt, Ended, Standing, State};
 
 /// What a process says of itself when it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,17 +73,10 @@ impl Store {
         self.run(&Leave { consumer, how }).await
     }
 
-    /// Keeps the late answer of a lost claim as evidence, and where the call is known to be over (`clear`), ends its own
-    /// cooling. Changes no task. Answers whether the attempt took the answer.
-    pub async fn late(
-        &mut self,
-        consumer: &str,
-        attempt: Attempt,
-        status: Option<u16>,
-        answer: &str,
-        clear: bool,
-    ) -> Result<bool> {
-        self.run(&Late { consumer, attempt, status, answer, clear }).await
+    /// Keeps how the call of a lost claim ended as evidence on its attempt, and where it is known to be over, ends its own
+    /// cooling. Changes no task. Answers whether the attempt took it.
+    pub async fn late(&mut self, consumer: &str, ended: &Ended) -> Result<bool> {
+        self.run(&Late { consumer, ended }).await
     }
 }
 
@@ -183,10 +176,7 @@ impl Unit for Leave<'_> {
 
 struct Late<'a> {
     consumer: &'a str,
-    attempt: Attempt,
-    status: Option<u16>,
-    answer: &'a str,
-    clear: bool,
+    ended: &'a Ended,
 }
 
 impl Unit for Late<'_> {
@@ -194,9 +184,11 @@ impl Unit for Late<'_> {
     const NAME: &'static str = "keep a late answer";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<bool> {
-        let Attempt { task, claim_no } = self.attempt;
+        let Ended { attempt: Attempt { task, claim_no }, status, settlement, .. } = self.ended;
+        let answer = settlement.result.as_deref().or(settlement.error.as_deref()).unwrap_or_default();
+        let outcome = if settlement.state == State::Succeeded { "succeeded" } else { "failed" };
         // Coolings before attempts, as whoever ends coolings locks them.
-        let coolings = if self.clear {
+        let coolings = if settlement.cooling.is_none() {
             sqlx::query(tx.sql.own_cooling)
                 .bind(task)
                 .bind(claim_no)
@@ -207,8 +199,9 @@ impl Unit for Late<'_> {
             Vec::new()
         };
         let kept = sqlx::query(tx.sql.late)
-            .bind(self.status.map(i64::from))
-            .bind(clean(self.answer))
+            .bind(status.map(i64::from))
+            .bind(outcome)
+            .bind(clean(answer))
             .bind(task)
             .bind(claim_no)
             .bind(self.consumer)

@@ -2,8 +2,8 @@
 //!
 //! A [`Database`] says where; a [`Store`] is one plain connection to it (there is no pool: the database loop, the
 //! heartbeat and upkeep each own one store, so a process has a constant number of connections, and none of them can
-//! starve another). Operations are grouped by who calls them: `enqueue`, `exchange`, `beat`, `upkeep`, `admin`. Each is one
-//! `unit` over the statements of `sql/<database>/`, the same operations on every database.
+//! starve another). Operations are grouped by who calls them: `enqueue`, `exchange`, `beat`, `upkeep`, `admin`, `view`. Each
+//! is one `unit` over the statements of `sql/<database>/`, the same operations on every database.
 //!
 //! This folder decides nothing about time or policy: it writes what [`crate::model`] has settled, and reports zero rows,
 //! lost claims and a full semaphore as answers.
@@ -25,8 +25,9 @@ mod server;
 mod sql;
 mod unit;
 mod upkeep;
+mod view;
 
-pub use admin::{Action, AttemptLog, Cancelled, ConsumerRow, Filter, Retried};
+pub use admin::{Accepted, Cancelled, Retried};
 pub use audit::{Audit, Peak};
 pub use beat::{Left, Orphan, Registration};
 pub use database::Database;
@@ -38,6 +39,7 @@ pub use migrate::{Migrated, SCHEMA_VERSION, Schema};
 pub use server::{Product, Server};
 pub use sql::Dialect;
 pub use upkeep::{Check, Expired, Repair};
+pub use view::{Action, AttemptLog, ConsumerRow, Filter};
 
 pub(crate) use sql::Sql;
 

@@ -38,7 +38,7 @@ statements! {
     register beat running leave late own_cooling
     check expired fence abandoned cooled released uncool counted drift repair longest impossible retired
     semaphores holders consumers set_max add_semaphore task list states attempts actions act standing cools_until
-    cancel revive sweep
+    cancel revive evidence accept sweep
     doctor_settings doctor_status doctor_objects doctor_rights doctor_backend
     ; mysql only: collect enqueued collected held
     ; postgres only: notify

@@ -9,6 +9,7 @@ use serde_json::json;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
+use super::admin::act;
 use super::record::{permits, record};
 use super::rows::{Read, micros, one};
 use super::unit::{Tx, Unit};
@@ -85,27 +86,23 @@ impl Store {
         after: i64,
         limit: i64,
     ) -> Result<Vec<Attempt>> {
-        match self.run(&Reclaim { by, lease, after, limit }).await {
-            Err(error) if error.is_about_rows() => self.reclaim_singly(by, lease, after, limit).await,
+        let abandoned = Abandoned { lease, after, limit };
+        match self.run(&Reclaim { by, abandoned }).await {
+            Err(error) if error.is_about_rows() => self.reclaim_singly(by, abandoned).await,
             done => done,
         }
     }
 
     /// One by one, past rows that cannot be taken back (edited by hand), up to the first batch with one that can.
-    async fn reclaim_singly(
-        &mut self,
-        by: &str,
-        lease: Duration,
-        mut after: i64,
-        limit: i64,
-    ) -> Result<Vec<Attempt>> {
+    async fn reclaim_singly(&mut self, by: &str, mut abandoned: Abandoned) -> Result<Vec<Attempt>> {
         let mut ended = Vec::new();
         while ended.is_empty() {
-            let batch = self.run(&ReadAbandoned { lease, after, limit }).await?;
+            let batch = self.run(&abandoned).await?;
             let Some(last) = batch.last() else { break };
-            after = *last;
+            abandoned.after = *last;
             for id in batch {
-                match self.run(&Reclaim { by, lease, after: id - 1, limit: 1 }).await {
+                let one = Abandoned { after: id - 1, limit: 1, ..abandoned };
+                match self.run(&Reclaim { by, abandoned: one }).await {
                     Ok(taken) => ended.extend(taken),
                     Err(error) if error.is_about_rows() => {} // the audit names it
                     Err(error) => return Err(error),
@@ -127,9 +124,9 @@ impl Store {
     }
 
     /// Counts under the semaphore's lock and repairs the counter without ever opening the cap: a deficit is raised at
-    /// once, a surplus cools for the longest bound, at least `hold`.
-    pub async fn repair(&mut self, semaphore: &str, hold: Duration) -> Result<Repair> {
-        self.run(&RepairUnit { semaphore, hold }).await
+    /// once, a surplus cools for the longest bound, at least `hold`. What it did is on record.
+    pub async fn repair(&mut self, semaphore: &str, hold: Duration, who: &str) -> Result<Repair> {
+        self.run(&RepairUnit { semaphore, hold, who }).await
     }
 
     /// Forgets consumers that have been gone for longer than `age`.
@@ -204,32 +201,38 @@ impl Unit for Fence<'_> {
     }
 }
 
-struct ReadAbandoned {
+/// Which of them to look at.
+#[derive(Clone, Copy)]
+struct Abandoned {
     lease: Duration,
     after: i64,
     limit: i64,
 }
 
-impl Unit for ReadAbandoned {
+impl Unit for Abandoned {
     type Answer = Vec<i64>;
     const NAME: &'static str = "look for abandoned tasks";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<i64>> {
-        let rows = sqlx::query(tx.sql.abandoned)
+        self.rows(tx).await?.iter().map(|row| row.int("id")).collect()
+    }
+}
+
+impl Abandoned {
+    /// Locked.
+    async fn rows(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<AnyRow>> {
+        sqlx::query(tx.sql.abandoned)
             .bind(self.after)
             .bind(micros(self.lease))
             .bind(self.limit)
             .fetch_all(&mut *tx.conn)
-            .await?;
-        rows.iter().map(|row| row.int("id")).collect()
+            .await
     }
 }
 
 struct Reclaim<'a> {
     by: &'a str,
-    lease: Duration,
-    after: i64,
-    limit: i64,
+    abandoned: Abandoned,
 }
 
 impl Unit for Reclaim<'_> {
@@ -238,13 +241,8 @@ impl Unit for Reclaim<'_> {
 
     /// The permits go from tasks to cooling rows, so no semaphore is touched.
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Attempt>> {
-        let rows = sqlx::query(tx.sql.abandoned)
-            .bind(self.after)
-            .bind(micros(self.lease))
-            .bind(self.limit)
-            .fetch_all(&mut *tx.conn)
-            .await?;
-        let ended = rows.iter().map(abandoned).collect::<sqlx::Result<Vec<_>>>()?;
+        let ended = self.abandoned.rows(tx).await?;
+        let ended = ended.iter().map(abandoned).collect::<sqlx::Result<Vec<_>>>()?;
         // The owner's own name in the log would tell a late finisher that it was recorded.
         let by = format!("reclaimer {}", self.by);
         record(tx, &by, &ended.iter().collect::<Vec<_>>()).await?;
@@ -325,6 +323,7 @@ impl Unit for Longest<'_> {
 struct RepairUnit<'a> {
     semaphore: &'a str,
     hold: Duration,
+    who: &'a str,
 }
 
 impl Unit for RepairUnit<'_> {
@@ -364,6 +363,12 @@ impl Unit for RepairUnit<'_> {
             if set.rows_affected() != 1 {
                 return Err(sqlx::Error::Protocol("the counter changed under its lock".to_owned()));
             }
+        }
+        if repair.drift() != 0 {
+            let Repair { in_use, counted, cooling } = repair;
+            let detail =
+                format!("{}: in_use was {in_use}, counted {counted}, now cooling {cooling}", self.semaphore);
+            act(tx, self.who, "repair", None, Some(detail)).await?;
         }
         Ok(repair)
     }

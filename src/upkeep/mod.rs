@@ -232,7 +232,7 @@ impl Upkeep {
     }
 
     async fn repair(&mut self, semaphore: &str) -> Result<(), Error> {
-        let repair = self.store.repair(semaphore, self.options.hold).await?;
+        let repair = self.store.repair(semaphore, self.options.hold, &self.options.name).await?;
         if repair.drift() != 0 {
             Event::Drift { semaphore, in_use: repair.in_use, counted: repair.counted }.emit();
         }

@@ -76,7 +76,7 @@ async fn impossible_states_are_named_and_not_ok() {
 }
 
 #[tokio::test]
-async fn the_peak_can_be_computed_from_an_instant_on() {
+async fn the_peak_can_be_computed_for_a_period() {
     let bench = Bench::migrated();
     for _ in 0..2 {
         bench.run(&["enqueue", "--kind", "a"]).ok();
@@ -85,5 +85,10 @@ async fn the_peak_can_be_computed_from_an_instant_on() {
     bench.run(&["permits", "set", "1"]).ok();
     bench.run(&["audit"]).ok().shows(&["peak 2 of 1 (the cap was higher then), overruns 0"]);
     bench.run(&["audit", "--since", "2020-01-01T00:00:00Z"]).ok().shows(&["peak 2"]);
+    let past = ["--since", "2020-01-01T00:00:00Z", "--until", "2020-02-01T00:00:00Z"];
+    bench.run(&[&["audit"], &past[..]].concat()).ok().shows(&["peak 0 of 1"]);
+    bench
+        .run(&["audit", "--since", "2020-02-01T00:00:00Z", "--until", "2020-02-01T00:00:00Z"])
+        .fails(2, &["the period is empty"]);
     bench.run(&["audit", "--since", "yesterday"]).fails(2, &["--since", "with its offset"]);
 }

@@ -5,6 +5,7 @@ use permitq::store::Exchange;
 use serde_json::{Value, json};
 
 use super::Bench;
+use crate::support::late;
 
 #[test]
 fn a_list_can_be_filtered_and_paged() {
@@ -88,7 +89,7 @@ async fn what_happened_is_told_in_order_and_late_answers_as_evidence() {
         Exchange { consumer: "c1", semaphore: "default", ended: &ended, want: 0, policies: &[], sent };
     let mut store = bench.store();
     store.exchange(&exchange).await.unwrap();
-    assert!(store.late("c1", attempt, Some(200), "done \u{1b}[2Jafter all", false).await.unwrap());
+    assert!(store.late("c1", &late(attempt, "done \u{1b}[2Jafter all", false)).await.unwrap());
     bench.run(&["task", "cancel", "1"]).ok();
 
     let shown = bench.run(&["task", "show", "1"]).ok().shows(&[
@@ -159,4 +160,27 @@ async fn a_finished_task_cannot_be_cancelled() {
     bench.run(&["task", "retry", "1"]).fails(1, &["task 1 is succeeded"]);
     bench.run(&["task", "show", "1"]).ok().shows(&["result", "{\"rows\": 7}", "succeeded"]);
     assert_eq!(bench.json(&["task", "show", "1"])["result"], "{\"rows\": 7}");
+}
+
+#[tokio::test]
+async fn a_late_answer_is_shown_offered_and_accepted() {
+    let bench = Bench::migrated();
+    bench.run(&["enqueue", "--kind", "a"]).ok();
+    bench.run(&["task", "accept", "1"]).fails(1, &["task 1 has no late answer that says it is done"]);
+    bench.run(&["task", "accept", "2"]).fails(1, &["there is no task 2"]);
+    let attempt = bench.claim("a", 1).await[0].attempt;
+    bench.run(&["task", "accept", "1"]).fails(1, &["task 1 is running"]);
+    bench.sql("UPDATE permitq_consumer SET state = 'gone'").await;
+    let lease = std::time::Duration::from_mins(1);
+    bench.store().reclaim("r", lease, 0, 9).await.unwrap();
+    bench.store().late("c1", &late(attempt, "{\"pages\": 7}", true)).await.unwrap();
+
+    bench.run(&["task", "show", "1"]).ok().shows(&["`permitq task accept 1` takes it as the result"]);
+    let accepted = bench.json(&["task", "accept", "1"]);
+    assert_eq!(accepted, json!({"id": 1, "state": "succeeded", "claim_no": 1}));
+    let task = bench.json(&["task", "show", "1"]);
+    assert_eq!((&task["state"], &task["result"]), (&json!("succeeded"), &json!("{\"pages\": 7}")));
+    bench.run(&["task", "show", "1"]).ok().shows(&["accept by cli:tester@"]);
+    bench.run(&["task", "accept", "1"]).fails(1, &["task 1 is succeeded"]);
+    bench.run(&["audit"]).ok();
 }

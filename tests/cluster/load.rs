@@ -55,7 +55,7 @@ impl Load {
         site.cap_held(max).await;
         assert_eq!(site.said("the counter was wrong"), 0);
         let mut store = site.db.store();
-        assert_eq!(store.repair("default", HOLD).await.unwrap().drift(), 0);
+        assert_eq!(store.repair("default", HOLD, "auditor").await.unwrap().drift(), 0);
         assert_eq!(store.audit().await.unwrap().impossible, Vec::<String>::new());
 
         // Whatever was acknowledged is there, and whatever was refused is not.
@@ -95,7 +95,7 @@ async fn enqueue(mut store: Store, stop: Arc<AtomicBool>, acknowledged: Arc<Atom
 async fn audit(mut store: Store, stop: Arc<AtomicBool>) -> usize {
     let mut audits = 0;
     while !stop.load(Ordering::Relaxed) {
-        if let Ok(found) = store.repair("default", HOLD).await {
+        if let Ok(found) = store.repair("default", HOLD, "auditor").await {
             assert_eq!(found.drift(), 0, "{found:?}");
             audits += 1;
         }

@@ -1,11 +1,11 @@
-//! What people do to tasks: cancel and retry, each on record.
+//! What people do to tasks: cancel, retry and accept, each on record.
 
 use std::time::Duration;
 
-use permitq::model::{NewTask, OnAbandon, Outcome, RunAt, State, Why};
-use permitq::store::{Cancelled, Filter, Recorded, Retried};
+use permitq::model::{Ended, NewTask, OnAbandon, Outcome, Retry, RunAt, Standing, State, Why, settle};
+use permitq::store::{Accepted, Cancelled, Filter, Recorded, Retried};
 
-use crate::support::{Db, ended};
+use crate::support::{Db, ended, late};
 
 contract![
     a_waiting_task_is_cancelled_at_once,
@@ -14,8 +14,12 @@ contract![
     only_failed_and_cancelled_tasks_are_retried,
     a_retry_gives_a_whole_budget,
     a_retry_waits_for_the_given_up_call_unless_overlap_is_allowed,
+    a_late_answer_is_accepted_where_nobody_runs_or_has_ended_the_task,
+    accepting_and_claiming_never_both_happen,
     lists_filter_and_page,
 ];
+
+const FIRST: Standing = Standing { attempts: 1, max_attempts: 3, on_abandon: OnAbandon::Retry };
 
 async fn a_waiting_task_is_cancelled_at_once(db: Db) {
     let later = NewTask { run_at: RunAt::In(Duration::from_hours(1)), ..NewTask::new("call", "{}") };
@@ -138,6 +142,72 @@ async fn a_retry_waits_for_the_given_up_call_unless_overlap_is_allowed(db: Db) {
         assert_eq!(db.store().retry(id, "ann").await.unwrap(), Retried::Done);
         assert_eq!(db.task(id).await.state, State::Pending);
         db.store().cancel(id, "ann").await.unwrap();
+    }
+}
+
+/// Loses its claim, and the answer comes late.
+async fn answered_late(db: &Db, id: i64, consumer: &str, end: &dyn Fn(permitq::model::Attempt) -> Ended) {
+    let mut owner = db.consumer(consumer).await;
+    let attempt = owner.claim_one().await.attempt;
+    assert_eq!(attempt.task, id);
+    db.vanish(consumer).await;
+    assert_eq!(db.reclaim().await, [id]);
+    assert!(owner.store.late(consumer, &end(attempt)).await.unwrap());
+}
+
+async fn a_late_answer_is_accepted_where_nobody_runs_or_has_ended_the_task(db: Db) {
+    let mut store = db.store();
+    let id = db.enqueue_one(NewTask { max_attempts: Some(3), ..NewTask::new("call", "{}") }).await;
+    assert_eq!(store.accept(id, "ann").await.unwrap(), Accepted::NoEvidence);
+    assert_eq!(store.accept(999, "ann").await.unwrap(), Accepted::Missing);
+    // A late failure is no result; the last late success is.
+    answered_late(&db, id, "a", &|attempt| {
+        let mut end = late(attempt, "", true);
+        end.settlement = settle(FIRST, &Outcome::failed("no"), &Retry::default(), 1.0);
+        end
+    })
+    .await;
+    assert_eq!(store.accept(id, "ann").await.unwrap(), Accepted::NoEvidence);
+    answered_late(&db, id, "b", &|attempt| late(attempt, "the answer", true)).await;
+    let mut c = db.consumer("c").await;
+    let claim = c.claim_one().await;
+    assert_eq!(store.accept(id, "ann").await.unwrap(), Accepted::NotWaiting(State::Running));
+    // Three of three: it fails, and a person decides.
+    c.finish(&[ended(claim, &Outcome::retry("busy", None))]).await;
+    assert_eq!(db.task(id).await.state, State::Failed);
+    assert_eq!(store.accept(id, "ann").await.unwrap(), Accepted::Done(2));
+    let task = db.task(id).await;
+    assert_eq!((task.state, task.result.as_deref(), task.error), (State::Succeeded, Some("the answer"), None));
+    assert_eq!((task.attempts, task.finished_at.is_some()), (3, true));
+    let action = store.actions(id).await.unwrap().remove(0);
+    assert_eq!((&*action.who, &*action.what), ("ann", "accept"));
+    assert_eq!(action.detail.as_deref(), Some("the late answer to attempt 2"));
+    // Once, and never over another result.
+    for id in [id, db.enqueue(1).await[0]] {
+        if id != task.id {
+            answered_late(&db, id, "d", &|attempt| late(attempt, "x", true)).await;
+            store.cancel(id, "ann").await.unwrap();
+        }
+        let before = db.task(id).await;
+        assert_eq!(store.accept(id, "ann").await.unwrap(), Accepted::NotWaiting(before.state));
+        assert_eq!(db.task(id).await, before);
+    }
+    db.holds(0).await;
+}
+
+async fn accepting_and_claiming_never_both_happen(db: Db) {
+    for round in 0..8 {
+        let id = db.enqueue(1).await[0];
+        answered_late(&db, id, &format!("a{round}"), &|attempt| late(attempt, "done", true)).await;
+        let mut claimer = db.consumer(&format!("b{round}")).await;
+        let mut store = db.store();
+        let (accepted, claims) = tokio::join!(store.accept(id, "ann"), claimer.claim(1));
+        let accepted = accepted.unwrap();
+        assert_eq!(accepted == Accepted::Done(1), claims.is_empty(), "{accepted:?}, {claims:?}");
+        let ends: Vec<_> = claims.into_iter().map(|c| ended(c, &Outcome::succeeded(None))).collect();
+        claimer.finish(&ends).await;
+        assert_eq!(db.task(id).await.state, State::Succeeded);
+        db.holds(0).await;
     }
 }
 

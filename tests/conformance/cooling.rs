@@ -5,7 +5,7 @@ use std::time::Duration;
 use permitq::model::{Attempt, Outcome, PermitState, State, Why};
 use permitq::store::Peak;
 
-use crate::support::{Db, ended};
+use crate::support::{Db, ended, late};
 
 contract![
     a_cooling_ends_at_its_until_and_frees_its_permit,
@@ -50,7 +50,7 @@ async fn a_late_answer_is_kept_once_and_changes_no_task(db: Db) {
     let id = db.enqueue(1).await[0];
     let mut a = db.consumer("a").await;
     let attempt = a.claim_one().await.attempt;
-    assert!(!a.store.late("a", attempt, Some(200), "too early: it still runs", true).await.unwrap());
+    assert!(!a.store.late("a", &late(attempt, "too early: it still runs", true)).await.unwrap());
     db.vanish("a").await;
     db.reclaim().await;
     let before = db.task(id).await;
@@ -62,12 +62,12 @@ async fn a_late_answer_is_kept_once_and_changes_no_task(db: Db) {
         ("a", attempt, "the answer", true),
         ("a", attempt, "once more", false),
     ] {
-        assert_eq!(a.store.late(who, attempt, Some(201), answer, false).await.unwrap(), kept, "{answer}");
+        assert_eq!(a.store.late(who, &late(attempt, answer, false)).await.unwrap(), kept, "{answer}");
     }
     assert_eq!(db.task(id).await, before);
     let log = db.store().attempts(id).await.unwrap().remove(0);
-    assert_eq!((log.late_status, log.late_answer.as_deref()), (Some(201), Some("the answer")));
-    assert_eq!((&*log.outcome, log.late_at.is_some()), ("abandoned", true));
+    assert_eq!((log.late_status, log.late_answer.as_deref()), (Some(200), Some("the answer")));
+    assert_eq!((&*log.outcome, log.late_outcome.as_deref()), ("abandoned", Some("succeeded")));
     db.holds(1).await;
 }
 
@@ -88,7 +88,7 @@ async fn a_late_answer_ends_only_its_own_cooling(db: Db) {
     for (who, attempt, left) in
         [("a", attempts[1], 3), ("a", attempts[0], 2), ("a", attempts[0], 2), ("c", attempts[2], 2)]
     {
-        store.late(who, attempt, Some(200), "late", true).await.unwrap();
+        store.late(who, &late(attempt, "late", true)).await.unwrap();
         db.holds(left).await;
     }
     assert_eq!(db.task(id).await.state, State::Running);
@@ -97,7 +97,7 @@ async fn a_late_answer_ends_only_its_own_cooling(db: Db) {
 }
 
 async fn the_peak_is_computed_from_the_log(db: Db) {
-    assert_eq!(db.store().peak("default", 0).await.unwrap(), Peak { peak: 0, overruns: 0 });
+    assert_eq!(db.store().peak("default", Peak::EVER).await.unwrap(), Peak { peak: 0, overruns: 0 });
     db.enqueue(12).await;
     let mut a = db.consumer("a").await;
     let mut done = Vec::new();
@@ -106,9 +106,9 @@ async fn the_peak_is_computed_from_the_log(db: Db) {
         let claims = a.exchange(&done, 4).await.claims;
         assert_eq!(claims.len(), 4);
         done = claims.into_iter().map(|c| ended(c, &Outcome::succeeded(None))).collect();
-        assert_eq!(db.store().peak("default", 0).await.unwrap(), Peak { peak: 4, overruns: 0 });
+        assert_eq!(db.store().peak("default", Peak::EVER).await.unwrap(), Peak { peak: 4, overruns: 0 });
     }
-    assert_eq!(db.store().peak("second", 0).await.unwrap().peak, 0);
+    assert_eq!(db.store().peak("second", Peak::EVER).await.unwrap().peak, 0);
 }
 
 async fn an_overrun_is_found_in_the_log(db: Db) {
@@ -120,5 +120,5 @@ async fn an_overrun_is_found_in_the_log(db: Db) {
     // Somebody empties the semaphore by hand, although four calls may still run.
     db.sql("UPDATE permitq_semaphore SET in_use = 0").await;
     assert_eq!(a.claim(2).await.len(), 2);
-    assert_eq!(db.store().peak("default", 0).await.unwrap(), Peak { peak: 6, overruns: 2 });
+    assert_eq!(db.store().peak("default", Peak::EVER).await.unwrap(), Peak { peak: 6, overruns: 2 });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use permitq::model::{End, Ended, NewTask, OnAbandon, Outcome, State, Verdict, Why};
 use permitq::store::{Policy, Recorded};
 
-use crate::support::{Db, ended, policy};
+use crate::support::{Db, ended, late, policy};
 
 contract![
     every_outcome_leaves_task_log_cooling_and_counter_right,
@@ -221,7 +221,7 @@ async fn any_text_can_be_recorded(db: Db) {
         assert_eq!(a.finish(&ends).await, [Recorded::Done; 2]);
         assert_eq!(db.task(failed).await.error.as_deref(), Some(kept));
         assert_eq!(db.task(done).await.result.as_deref(), Some(kept));
-        assert!(db.store().late("a", ends[0].attempt, Some(200), said, true).await.unwrap());
+        assert!(db.store().late("a", &late(ends[0].attempt, said, true)).await.unwrap());
         let log = db.store().attempts(failed).await.unwrap().remove(0);
         assert_eq!((log.error.as_deref(), log.late_answer.as_deref()), (Some(kept), Some(kept)));
         db.holds(0).await;

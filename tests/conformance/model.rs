@@ -227,7 +227,7 @@ impl<'d> World<'d> {
             }
             Op::Edit { in_use } => {
                 db.sql(&format!("UPDATE permitq_semaphore SET in_use = {in_use}")).await;
-                let repair = self.people.repair("default", LEASE).await.unwrap();
+                let repair = self.people.repair("default", LEASE, "auditor").await.unwrap();
                 assert_eq!(repair.counted, self.in_use);
                 assert!(repair.cooling <= (in_use - self.in_use).max(0));
                 self.in_use += repair.cooling;

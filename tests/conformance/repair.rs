@@ -19,7 +19,7 @@ contract![
 const HOLD: Duration = Duration::from_mins(10);
 
 async fn repair(db: &Db) -> Repair {
-    let repair = db.store().repair("default", HOLD).await.unwrap();
+    let repair = db.store().repair("default", HOLD, "auditor").await.unwrap();
     db.conservation().await;
     repair
 }
@@ -32,7 +32,7 @@ async fn what_agrees_is_left_alone(db: Db) {
     let before = db.changes().await;
     assert_eq!(repair(&db).await, Repair { in_use: 2, counted: 2, cooling: 0 });
     assert_eq!(db.changes().await, before);
-    assert_eq!(db.store().repair("missing", HOLD).await.unwrap(), Repair::default());
+    assert_eq!(db.store().repair("missing", HOLD, "auditor").await.unwrap(), Repair::default());
 }
 
 async fn a_deficit_is_raised_at_once(db: Db) {
@@ -52,6 +52,8 @@ async fn a_surplus_cools_and_is_never_just_lowered(db: Db) {
     let _ = a.claim_one().await;
     db.sql("UPDATE permitq_semaphore SET in_use = 3").await;
     assert_eq!(repair(&db).await, Repair { in_use: 3, counted: 1, cooling: 2 });
+    let record = db.text("SELECT detail FROM permitq_action WHERE who = 'auditor' AND what = 'repair'").await;
+    assert_eq!(record, "default: in_use was 3, counted 1, now cooling 2");
     db.holds(3).await;
     let drift: Vec<_> = db
         .store()

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use permitq::store::Peak;
+
 use crate::support::Db;
 use crate::support::site::{Site, until};
 
@@ -31,7 +33,7 @@ async fn a_plain_update_of_max_permits_is_felt_within_a_second(db: Db) {
         }
         assert_eq!(seen, max, "{what}");
     }
-    let peak = site.db.store().peak("default", 0).await.unwrap();
+    let peak = site.db.store().peak("default", Peak::EVER).await.unwrap();
     assert_eq!(peak.overruns, 0, "{peak:?}");
 }
 

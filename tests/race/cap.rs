@@ -80,7 +80,7 @@ async fn fleet(db: &Db, tasks: usize) -> Arc<Downstream> {
 async fn sixteen_consumers_never_exceed_the_cap(db: Db) {
     let downstream = fleet(&db, 100).await;
     assert_eq!(downstream.most.load(Ordering::SeqCst), 4, "as many as allowed, never more");
-    assert_eq!(db.store().peak("default", 0).await.unwrap(), Peak { peak: 4, overruns: 0 });
+    assert_eq!(db.store().peak("default", Peak::EVER).await.unwrap(), Peak { peak: 4, overruns: 0 });
 }
 
 async fn the_cap_is_moved_under_load(db: Db) {
@@ -92,5 +92,5 @@ async fn the_cap_is_moved_under_load(db: Db) {
     };
     let (downstream, ()) = tokio::join!(fleet(&db, 80), tune);
     assert!(downstream.most.load(Ordering::SeqCst) <= 6);
-    assert_eq!(db.store().peak("default", 0).await.unwrap().overruns, 0);
+    assert_eq!(db.store().peak("default", Peak::EVER).await.unwrap().overruns, 0);
 }

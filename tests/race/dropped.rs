@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use permitq::model::{Attempt, Claim, Ended, NewTask, Outcome, Retry, State, settle};
-use permitq::store::{Enqueued, Orphan, Recorded};
+use permitq::store::{Enqueued, Orphan, Peak, Recorded};
 use tokio::time::timeout;
 
 use crate::support::{Db, ended};
@@ -103,5 +103,5 @@ async fn a_store_survives_its_dropped_futures(db: Db) {
     }
     let attempts = db.int("SELECT count(*) FROM permitq_attempt WHERE outcome = 'succeeded'").await;
     assert_eq!(attempts, db.int("SELECT count(*) FROM permitq_task").await, "one success each");
-    assert_eq!(db.store().peak("default", 0).await.unwrap().overruns, 0);
+    assert_eq!(db.store().peak("default", Peak::EVER).await.unwrap().overruns, 0);
 }

@@ -9,7 +9,7 @@ use permitq::store::{Expired, Recorded, Repair};
 use tokio::spawn;
 use tokio::time::timeout;
 
-use crate::support::{Consumer, Db, LEASE, ended, registration};
+use crate::support::{Consumer, Db, LEASE, ended, late, registration};
 
 contract![
     hole_01_dying_between_permit_and_claim_leaks_nothing,
@@ -141,7 +141,7 @@ async fn hole_05_a_consumers_id_is_no_fence(db: Db) {
     assert_eq!(again.attempt.claim_no, old.attempt.claim_no + 1);
     let before = db.task(id).await;
     assert_eq!(a.finish(std::slice::from_ref(&old)).await, [Recorded::Lost]);
-    assert!(a.store.late("a", old.attempt, Some(200), "old", false).await.unwrap());
+    assert!(a.store.late("a", &late(old.attempt, "old", false)).await.unwrap());
     assert_eq!(db.task(id).await, before);
     db.holds(2).await;
     let new = ended(again, &Outcome::succeeded(Some("new".into())));
@@ -235,7 +235,7 @@ async fn hole_10_the_counter_never_goes_below_zero(db: Db) {
     assert_eq!(db.in_use().await, 0);
     // A gate below zero would admit five.
     assert_eq!(a.claim(9).await.len(), 4);
-    let repaired = db.store().repair("default", LEASE).await.unwrap();
+    let repaired = db.store().repair("default", LEASE, "auditor").await.unwrap();
     assert_eq!(repaired, Repair { in_use: 4, counted: 5, cooling: 0 });
     assert!(a.claim(1).await.is_empty());
     db.holds(5).await;

@@ -8,7 +8,7 @@ use tokio::spawn;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::support::{Consumer, Db, Held, LEASE, ended};
+use crate::support::{Consumer, Db, Held, LEASE, ended, late};
 
 contract![
     a_retune_waits_for_the_claim_under_way,
@@ -80,7 +80,7 @@ async fn a_cap_is_in_force_from_when_it_is_set_not_from_when_it_was_asked_for(db
     }
     held.commit().await;
     assert!(retune.await.unwrap());
-    assert_eq!(db.store().peak("default", 0).await.unwrap(), Peak { peak: 1, overruns: 0 });
+    assert_eq!(db.store().peak("default", Peak::EVER).await.unwrap(), Peak { peak: 1, overruns: 0 });
 }
 
 async fn a_claim_waits_for_the_repair_under_way(db: Db) {
@@ -103,7 +103,7 @@ async fn a_repair_waits_for_the_claim_under_way(db: Db) {
     db.consumer("a").await;
     let held = hold(&db, &claim_by_hand(&db, task)).await;
     let mut store = db.store();
-    let mut repair = spawn(async move { store.repair("default", LEASE).await.unwrap() });
+    let mut repair = spawn(async move { store.repair("default", LEASE, "auditor").await.unwrap() });
     held.holds_up(&mut repair).await;
     held.commit().await;
     assert_eq!(repair.await.unwrap(), Repair { in_use: 1, counted: 1, cooling: 0 });
@@ -165,7 +165,7 @@ async fn a_cooling_is_ended_once_by_whoever_comes_first(db: Db) {
             .await;
         let mut store = db.store();
         if round == 0 {
-            let late = spawn(async move { store.late("a0", attempt, Some(200), "ok", true).await.unwrap() });
+            let late = spawn(async move { store.late("a0", &late(attempt, "ok", true)).await.unwrap() });
             assert!(meets(late, held).await, "the evidence is kept all the same");
         } else {
             let cool = spawn(async move { store.end_coolings("default", 9).await.unwrap() });

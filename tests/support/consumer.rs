@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use permitq::clock::Clock;
-use permitq::model::{Claim, Ended, Limits, OnAbandon, Outcome, Retry};
+use permitq::model::{
+    Attempt, Claim, End, Ended, Limits, OnAbandon, Outcome, Retry, Standing, Why, settle,
+};
 use permitq::store::{Exchange, Exchanged, Policy, Recorded, Result, Store};
 
 pub(crate) struct Consumer {
@@ -63,6 +65,20 @@ pub(crate) fn policy(kind: &str) -> Policy {
         hold: Limits::default().hold(),
         max_attempts: 3,
         on_abandon: OnAbandon::Retry,
+    }
+}
+
+/// What the downstream said to a call whose claim was lost. The call itself is over, or (`clear` is false) may not be.
+pub(crate) fn late(attempt: Attempt, said: &str, clear: bool) -> Ended {
+    let end = if clear { End::Clear } else { End::Unclear(Why::Status) };
+    let outcome = Outcome { end, ..Outcome::succeeded(Some(said.to_owned())).with_status(200) };
+    let standing = Standing { attempts: 1, max_attempts: 3, on_abandon: OnAbandon::Retry };
+    Ended {
+        attempt,
+        semaphore: "default".to_owned(),
+        called_after: None,
+        status: outcome.status,
+        settlement: settle(standing, &outcome, &Retry::default(), 1.0),
     }
 }
 

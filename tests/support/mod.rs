@@ -9,5 +9,5 @@ pub(crate) mod site;
 
 pub(crate) use loadtest::servers::until;
 
-pub(crate) use consumer::{Consumer, ended, policy};
+pub(crate) use consumer::{Consumer, ended, late, policy};
 pub(crate) use db::{Db, Held, LEASE, ids, registration};

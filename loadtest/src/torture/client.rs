@@ -123,7 +123,7 @@ impl Client {
             "fence" => self.fence().await,
             "cancel" | "retry" => self.meddle(what).await,
             "audit" => {
-                let audited = self.unit("audit", async |store| store.repair(SEMAPHORE, HOLD).await).await;
+                let audited = self.unit("audit", async |store| store.repair(SEMAPHORE, HOLD, "auditor").await).await;
                 if let Some(repair) = audited {
                     self.tally.audited(repair.drift());
                 }
@@ -208,14 +208,13 @@ impl Client {
         for (ended, recorded) in ended.into_iter().zip(recorded) {
             match recorded {
                 Recorded::Done => self.tally.count("attempts ended"),
-                Recorded::Lost => self.late(ended.attempt, &consumer).await,
+                Recorded::Lost => self.late(&ended, &consumer).await,
             }
         }
     }
 
-    async fn late(&mut self, attempt: Attempt, consumer: &str) {
-        let clear = fastrand::bool();
-        let late = async |store: &mut Store| store.late(consumer, attempt, Some(200), "late", clear).await;
+    async fn late(&mut self, ended: &Ended, consumer: &str) {
+        let late = async |store: &mut Store| store.late(consumer, ended).await;
         self.unit("late answer", late).await;
     }
 

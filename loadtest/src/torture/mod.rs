@@ -101,7 +101,7 @@ impl Torture {
         let settled = settle(&mut store, &tally).await?;
         side.guard(false).await?;
         store.set_max(SEMAPHORE, before, KIND).await?;
-        let peak = store.peak(SEMAPHORE, since).await?;
+        let peak = store.peak(SEMAPHORE, since..i64::MAX).await?;
         tally.overruns("log", peak.overruns);
         for what in store.audit().await?.impossible {
             tally.surprise(&what);
@@ -143,7 +143,7 @@ async fn settle(store: &mut Store, tally: &Tally) -> Result<bool, Error> {
     while Instant::now() < deadline {
         while !store.reclaim(KIND, LEASE, 0, 1000).await?.is_empty() {}
         store.end_coolings(SEMAPHORE, 1000).await?;
-        let repair = store.repair(SEMAPHORE, HOLD).await?;
+        let repair = store.repair(SEMAPHORE, HOLD, "auditor").await?;
         tally.audited(repair.drift());
         if repair.in_use == 0 {
             return Ok(true);

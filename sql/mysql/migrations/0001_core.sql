@@ -157,6 +157,7 @@ CREATE TABLE IF NOT EXISTS permitq_attempt (
     ended_by           VARCHAR(255) NOT NULL,                  -- the consumer itself, or who took it away
     late_at            DATETIME(6)  NULL,                      -- evidence, never state: what the downstream said
     late_status        INT          NULL,                      -- after the consumer had lost the claim
+    late_outcome       VARCHAR(20)  NULL CHECK (late_outcome IN ('succeeded', 'failed')),
     late_answer        LONGTEXT     NULL,
     PRIMARY KEY (task, claim_no),
     KEY permitq_attempt_claimed (semaphore, claimed_at)

@@ -163,6 +163,7 @@ CREATE TABLE permitq_attempt (
     ended_by           text   NOT NULL,                        -- the consumer itself, or who took it away
     late_at            timestamptz,                            -- evidence, never state: what the downstream said
     late_status        integer,                                -- after the consumer had lost the claim
+    late_outcome       text   CHECK (late_outcome IN ('succeeded', 'failed')),
     late_answer        text,
     PRIMARY KEY (task, claim_no)
 );

@@ -130,6 +130,7 @@ CREATE TABLE permitq_attempt (
     ended_by           TEXT    NOT NULL,                       -- the consumer itself, or who took it away
     late_at            INTEGER,                                -- evidence, never state: what the downstream said
     late_status        INTEGER,                                -- after the consumer had lost the claim
+    late_outcome       TEXT    CHECK (late_outcome IN ('succeeded', 'failed')),
     late_answer        TEXT,
     PRIMARY KEY (task, claim_no)
 ) WITHOUT ROWID, STRICT;
