@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Installs what the tests start for themselves: PostgreSQL, MariaDB, Galera with rsync for the cluster tests, and the sqlite3
-# command-line tool.
+# Installs what the tests start for themselves: PostgreSQL with pgbouncer, MariaDB, Galera with rsync for the cluster tests,
+# and the sqlite3 command-line tool.
 # Does nothing where they are there already. Starts no system service: each test starts a private server of its own.
 set -eu
 
 missing=()
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null || missing+=(postgresql)
 PATH=$PATH:/usr/sbin command -v mariadbd >/dev/null || missing+=(mariadb-server)
+PATH=$PATH:/usr/sbin command -v pgbouncer >/dev/null || missing+=(pgbouncer)
 [ -e /usr/lib/galera/libgalera_smm.so ] || missing+=(galera-4)
 command -v sqlite3 >/dev/null || missing+=(sqlite3)
 command -v rsync >/dev/null || missing+=(rsync)

@@ -99,6 +99,28 @@ fn durable_servers_are_well_and_others_are_not() {
     }
 }
 
+/// A pooler that keeps sessions apart does no harm; one that mixes them up is named, by every command that meets it.
+#[test]
+fn a_pooler_that_mixes_sessions_up_is_named() {
+    let bench = Bench::new();
+    let server = servers::postgres();
+    bench.run(&["migrate", "--database", &server.database("pooled")]).ok();
+
+    let session = server.pooler("session");
+    let report = bench.doctor(&session.url("pooled")).value();
+    assert_eq!(found(&report, "pooler").0, "ok", "{report}");
+    bench.run(&["enqueue", "--kind", "a", "--database", &session.url("pooled")]).ok();
+
+    for mode in ["transaction", "statement"] {
+        let pooler = server.pooler(mode);
+        let url = pooler.url("pooled");
+        let report = bench.doctor(&url).value();
+        assert_eq!(found(&report, "pooler").0, "problem", "{mode}: {report}");
+        assert!(problems(&report).contains(&"pooler"), "{report}");
+    }
+    assert_eq!(bench.json(&["tasks", "--database", &session.url("pooled")])["tasks"][0]["kind"], "a");
+}
+
 #[test]
 fn what_is_missing_is_named() {
     let bench = Bench::new();

@@ -177,7 +177,10 @@ async fn a_late_answer_is_accepted_where_nobody_runs_or_has_ended_the_task(db: D
     assert_eq!(db.task(id).await.state, State::Failed);
     assert_eq!(store.accept(id, "ann").await.unwrap(), Accepted::Done(2));
     let task = db.task(id).await;
-    assert_eq!((task.state, task.result.as_deref(), task.error), (State::Succeeded, Some("the answer"), None));
+    assert_eq!(
+        (task.state, task.result.as_deref(), task.error),
+        (State::Succeeded, Some("the answer"), None)
+    );
     assert_eq!((task.attempts, task.finished_at.is_some()), (3, true));
     let action = store.actions(id).await.unwrap().remove(0);
     assert_eq!((&*action.who, &*action.what), ("ann", "accept"));

@@ -167,8 +167,9 @@ async fn a_repair_counts_after_it_has_the_lock(db: Db) {
     );
     let held = db.hold(&[&finish, "UPDATE permitq_semaphore SET in_use = in_use - 1"]).await;
     let mut store = db.store();
-    let mut repair =
-        spawn(async move { store.repair("default", std::time::Duration::from_mins(10), "auditor").await.unwrap() });
+    let mut repair = spawn(async move {
+        store.repair("default", std::time::Duration::from_mins(10), "auditor").await.unwrap()
+    });
     held.holds_up(&mut repair).await;
     held.commit().await;
     assert_eq!(repair.await.unwrap().drift(), 0);

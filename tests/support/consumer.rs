@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use permitq::clock::Clock;
-use permitq::model::{
-    Attempt, Claim, End, Ended, Limits, OnAbandon, Outcome, Retry, Standing, Why, settle,
-};
+use permitq::model::{Attempt, Claim, End, Ended, Limits, OnAbandon, Outcome, Retry, Standing, Why, settle};
 use permitq::store::{Exchange, Exchanged, Policy, Recorded, Result, Store};
 
 pub(crate) struct Consumer {

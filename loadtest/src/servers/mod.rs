@@ -34,10 +34,12 @@ use sqlx::any::install_default_drivers;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 
 use self::install::Account;
+pub use self::pooler::Pooler;
 
 pub mod cluster;
 mod install;
 mod mariadb;
+mod pooler;
 mod postgres;
 mod process;
 

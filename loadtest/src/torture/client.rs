@@ -123,7 +123,8 @@ impl Client {
             "fence" => self.fence().await,
             "cancel" | "retry" => self.meddle(what).await,
             "audit" => {
-                let audited = self.unit("audit", async |store| store.repair(SEMAPHORE, HOLD, "auditor").await).await;
+                let audited =
+                    self.unit("audit", async |store| store.repair(SEMAPHORE, HOLD, "auditor").await).await;
                 if let Some(repair) = audited {
                     self.tally.audited(repair.drift());
                 }
