@@ -36,6 +36,8 @@ pub enum Event<'a> {
     Cooled { semaphore: &'a str, permits: i64 },
     /// A counter was wrong and has been repaired.
     Drift { semaphore: &'a str, in_use: i64, counted: i64 },
+    /// A permit no longer cools: the downstream said that its call is over.
+    Probed { attempt: Attempt },
     /// The database's clock moved otherwise than time did.
     ClockStepped { by_micros: i64, cooling_held_for: Duration },
     /// A state that cannot be.
@@ -90,6 +92,13 @@ impl Event<'_> {
                 warn!(task = attempt.task, claim_no = attempt.claim_no, "taken back; its permit cools");
             }
             Self::Cooled { semaphore, permits } => info!(semaphore, permits, "cooling over"),
+            Self::Probed { attempt } => {
+                info!(
+                    task = attempt.task,
+                    claim_no = attempt.claim_no,
+                    "the downstream says that this call is done: its permit is free"
+                );
+            }
             Self::Drift { semaphore, in_use, counted } => {
                 error!(
                     semaphore,

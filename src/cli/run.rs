@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use futures_util::future::OptionFuture;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -13,10 +14,10 @@ use super::{Global, log, place};
 use crate::clock::Clock;
 use crate::config::{Config, Downstream, Role};
 use crate::consumer::{self, Consumer, Service, Services};
-use crate::downstream::{BadHttp, Http, HttpOptions};
+use crate::downstream::{BadHttp, Http, HttpOptions, Probe};
 use crate::shutdown::{self, Shutdown, Stage};
 use crate::store::Database;
-use crate::upkeep::{self, Upkeep};
+use crate::upkeep::{self, Prober, Upkeep};
 
 /// Run one consumer of the fleet: claim tasks, call the downstream, record the ends.
 ///
@@ -74,6 +75,7 @@ async fn serve(config: &Config, database: &Database, mut shutdown: Shutdown) -> 
     let services = if roles.contains(&Role::Consume) { services(config)? } else { Services::default() };
     let options = options(config);
     let stop = CancellationToken::new();
+    let prober = Prober::new(database, config.lease.reclaim, probes(config)?);
     let upkeep = roles.contains(&Role::Reclaim).then(|| {
         let upkeep = upkeep::Options {
             every: config.lease.reclaim,
@@ -82,7 +84,9 @@ async fn serve(config: &Config, database: &Database, mut shutdown: Shutdown) -> 
             hold: config.longest_hold(),
             name: format!("{} on {}", std::process::id(), options.host),
         };
-        tokio::spawn(Upkeep::new(database, Clock::default(), upkeep).run(stop.clone()))
+        let upkeep = Upkeep::new(database, Clock::default(), upkeep).run(stop.clone());
+        let prober = prober.has_probes().then(|| prober.run(stop.clone()));
+        tokio::spawn(async { tokio::join!(upkeep, OptionFuture::from(prober)) })
     });
     // A loop of ours that dies takes the process with it: the leases do the rest.
     let upkeep = upkeep.map(|upkeep| {
@@ -134,14 +138,29 @@ fn services(config: &Config) -> Result<Services, Failure> {
     Ok(services)
 }
 
+fn probes(config: &Config) -> Result<Vec<(String, Option<Probe>)>, Failure> {
+    let probe = |(name, downstream): (&String, &Downstream)| {
+        let probe = downstream.probe.as_ref();
+        let probe = probe.map(|url| Probe::new(url.expose().as_str(), &http(downstream)?)).transpose();
+        let probe = probe.map_err(|error| Failure::Usage(format!("[downstream.{name}]: probe: {error}")))?;
+        Ok((name.clone(), probe))
+    };
+    config.downstream.iter().map(probe).collect()
+}
+
 fn service(downstream: &Downstream) -> Result<Service, BadHttp> {
+    let handler = Arc::new(Http::new(http(downstream)?)?);
+    Ok(Service { semaphore: downstream.semaphore.clone(), limits: downstream.limits, handler })
+}
+
+fn http(downstream: &Downstream) -> Result<HttpOptions, BadHttp> {
     let limits = downstream.limits;
     let mut headers = Vec::new();
     for (name, value) in &downstream.headers {
         let value = value.to_str().map_err(|_| BadHttp::HeaderValue(name.to_string()))?;
         headers.push((name.to_string(), value.to_owned()));
     }
-    let http = Http::new(HttpOptions {
+    Ok(HttpOptions {
         url: downstream.url.expose().to_string(),
         method: downstream.method.to_string(),
         headers,
@@ -151,6 +170,5 @@ fn service(downstream: &Downstream) -> Result<Service, BadHttp> {
         unclear_statuses: downstream.unclear_statuses.iter().copied().collect(),
         stops_on_disconnect: limits.stops_on_disconnect,
         ..HttpOptions::default()
-    })?;
-    Ok(Service { semaphore: downstream.semaphore.clone(), limits, handler: Arc::new(http) })
+    })
 }

@@ -133,6 +133,8 @@ pub struct Lease {
 pub struct Downstream {
     /// Where the payload goes.
     pub url: Endpoint,
+    /// Where to ask how a call stands that was given up; `{key}` is its `Idempotency-Key`. Nobody is asked where `None`.
+    pub probe: Option<Endpoint>,
     /// Whose permits the calls need.
     pub semaphore: String,
     /// GET, POST, PUT, PATCH or DELETE.
@@ -269,6 +271,7 @@ impl Downstream {
         let limits = Limits::default();
         Self {
             url,
+            probe: None,
             semaphore: "default".to_owned(),
             method: Method::POST,
             read_timeout: limits.call_timeout,

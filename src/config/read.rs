@@ -111,6 +111,7 @@ fn downstream(mut section: Section, found: &mut Findings) -> Option<Downstream> 
     let limits = default.limits;
     let call_timeout = section.value_or(found, "call_timeout", limits.call_timeout, BOUND);
     let mut read = Downstream {
+        probe: section.optional(found, "probe", "http://127.0.0.1:9000/calls/{key}"),
         semaphore: section.value(found, "semaphore", default.semaphore),
         method: section.value(found, "method", default.method),
         // Silence is how a long call looks: a shorter default would end calls that the call timeout allows.

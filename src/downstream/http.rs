@@ -34,10 +34,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// No limit may be longer; the kernel takes no `TCP_USER_TIMEOUT` beyond 24 days.
 const LONGEST: Duration = Duration::from_hours(7 * 24);
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const BIZ_KEY: HeaderName = HeaderName::from_static("x-permitq-key");
 const ATTEMPT: HeaderName = HeaderName::from_static("x-permitq-attempt");
-const FENCING_TOKEN: HeaderName = HeaderName::from_static("x-permitq-fencing-token");
+pub(super) const FENCING_TOKEN: HeaderName = HeaderName::from_static("x-permitq-fencing-token");
 
 /// Headers that belong to the call or to its framing.
 const OURS: [HeaderName; 10] = [
@@ -269,7 +269,7 @@ impl Handler for Http {
     }
 }
 
-fn client(options: &HttpOptions) -> Result<Client, BadHttp> {
+pub(super) fn client(options: &HttpOptions) -> Result<Client, BadHttp> {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only where another thread was faster, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -301,7 +301,7 @@ fn method(name: &str) -> Result<Method, BadHttp> {
     }
 }
 
-fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, BadHttp> {
+pub(super) fn headers(pairs: &[(String, String)]) -> Result<HeaderMap, BadHttp> {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
         let key = HeaderName::try_from(name).map_err(|_| BadHttp::HeaderName(name.clone()))?;

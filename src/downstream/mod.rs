@@ -5,12 +5,14 @@
 
 mod classify;
 mod http;
+mod probe;
 #[cfg(feature = "cli")]
 pub mod stub;
 mod text;
 
 pub use classify::{MAX_RESULT_BYTES, Rules, Seen, UNCLEAR_STATUSES, classify, retry_after};
 pub use http::{BadHttp, Http, HttpOptions};
+pub use probe::{Probe, Probed, Question};
 
 use std::pin::pin;
 use std::time::Duration;

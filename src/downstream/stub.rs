@@ -9,6 +9,7 @@
 //! | route | does |
 //! |---|---|
 //! | `POST /call?ms=` | one call, as the query and the JSON body ask, the query first |
+//! | `GET /calls/KEY` | how the newest call with this `Idempotency-Key` (and `X-Permitq-Fencing-Token`, if sent) stands |
 //! | `GET /summary?log=N` | a [`Summary`] as JSON; `log` bounds its entries to the newest `N` |
 //! | `POST /reset` | forgets everything but the calls in flight |
 //! | `POST /limit?n=` | a new limit; none without `n` |
@@ -35,7 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{ConnectInfo, DefaultBodyLimit, Query, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
@@ -132,6 +133,7 @@ pub async fn start(options: StubOptions) -> io::Result<Stub> {
     });
     let router = Router::new()
         .route("/call", any(call))
+        .route("/calls/{key}", get(standing))
         .route("/summary", get(summary))
         .route("/reset", post(reset))
         .route("/limit", post(limit))
@@ -334,6 +336,21 @@ fn drip(span: Duration, caller: Caller, time: JoinHandle<bool>, tap: Tap) -> Res
         }
     });
     ([(header::CONTENT_TYPE, "application/json")], Body::from_stream(drops)).into_response()
+}
+
+async fn standing(
+    State(shared): State<Arc<Shared>>,
+    Path(key): Path<String>,
+    headers: HeaderMap,
+) -> Json<serde_json::Value> {
+    let token = headers.get("x-permitq-fencing-token").and_then(|value| value.to_str().ok()?.parse().ok());
+    let found = shared.book().find(&key, token).map(|entry| (entry.end_ms, entry.token));
+    Json(match found {
+        Some((end, token)) => {
+            json!({"state": if end.is_some() { "done" } else { "running" }, "fencing_token": token})
+        }
+        None => json!({"state": "unknown"}),
+    })
 }
 
 #[derive(Deserialize)]

@@ -6,10 +6,10 @@ use serde_json::json;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::record::{clean, permits};
+use super::record::clean;
 use super::rows::{Read, micros};
 use super::unit::{Tx, Unit};
-use super::upkeep::free_coolings;
+use super::upkeep::end_own;
 use super::{Result, Store};
 use crate::model::{Attempt, Ended, Standing, State};
 
@@ -207,10 +207,7 @@ impl Unit for Late<'_> {
             .bind(self.consumer)
             .execute(&mut *tx.conn)
             .await?;
-        if let Some(row) = coolings.first() {
-            let freed = free_coolings(tx, &coolings).await?;
-            permits(tx, &row.text("semaphore")?, -freed).await?;
-        }
+        end_own(tx, &coolings).await?;
         Ok(kept.rows_affected() == 1)
     }
 }

@@ -38,7 +38,7 @@ pub use exchange::{Exchange, Exchanged, Look, Policy, Recorded, SemaphoreLook};
 pub use migrate::{Migrated, SCHEMA_VERSION, Schema};
 pub use server::{Product, Server};
 pub use sql::Dialect;
-pub use upkeep::{Check, Expired, Repair};
+pub use upkeep::{Check, Cooling, Expired, Repair};
 pub use view::{Action, AttemptLog, ConsumerRow, Filter};
 
 pub(crate) use sql::Sql;

@@ -36,7 +36,7 @@ statements! {
     enqueue keyed
     look promote lock room pick mark permits own ended_by log cool settle
     register beat running leave late own_cooling
-    check expired fence abandoned cooled released uncool counted drift repair longest impossible retired
+    check expired fence abandoned cooled coolings released uncool counted drift repair longest impossible retired
     semaphores holders consumers set_max add_semaphore task list states attempts actions act standing cools_until
     cancel revive evidence accept sweep
     doctor_settings doctor_status doctor_objects doctor_rights doctor_backend

@@ -38,6 +38,21 @@ pub struct Expired {
     pub lease_until: i64,
 }
 
+/// A permit that cools, and whose call somebody can be asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cooling {
+    /// Its row.
+    pub id: i64,
+    /// Whose call was given up.
+    pub attempt: Attempt,
+    /// Who made the call.
+    pub consumer: String,
+    /// The task's kind.
+    pub kind: String,
+    /// Nobody but this attempt has ever claimed the task.
+    pub only: bool,
+}
+
 /// What the auditor found and did on one semaphore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repair {
@@ -115,6 +130,16 @@ impl Store {
     /// Frees permits of one semaphore whose calls must be over, at most `limit`; answers how many.
     pub async fn end_coolings(&mut self, semaphore: &str, limit: i64) -> Result<i64> {
         self.run(&EndCoolings { semaphore, limit }).await
+    }
+
+    /// Permits that cool, ids above `after`, at most `limit`.
+    pub async fn coolings(&mut self, after: i64, limit: i64) -> Result<Vec<Cooling>> {
+        self.run(&ReadCoolings { after, limit }).await
+    }
+
+    /// Frees the permit of a call that is known to be over; answers whether it still cooled.
+    pub async fn end_cooling(&mut self, cooling: &Cooling) -> Result<bool> {
+        self.run(&EndCooling { cooling }).await
     }
 
     /// How long any permit now taken may be held at most.
@@ -284,8 +309,64 @@ impl Unit for EndCoolings<'_> {
     }
 }
 
+struct ReadCoolings {
+    after: i64,
+    limit: i64,
+}
+
+impl Unit for ReadCoolings {
+    type Answer = Vec<Cooling>;
+    const NAME: &'static str = "read coolings";
+    const WRITES: bool = false;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Cooling>> {
+        let rows =
+            sqlx::query(tx.sql.coolings).bind(self.after).bind(self.limit).fetch_all(&mut *tx.conn).await?;
+        rows.iter()
+            .map(|row| {
+                let attempt = Attempt { task: row.int("task")?, claim_no: row.int("claim_no")? };
+                Ok(Cooling {
+                    id: row.int("id")?,
+                    attempt,
+                    consumer: row.text("consumer")?,
+                    kind: row.text("kind")?,
+                    only: row.int("last")? == 1,
+                })
+            })
+            .collect()
+    }
+}
+
+struct EndCooling<'a> {
+    cooling: &'a Cooling,
+}
+
+impl Unit for EndCooling<'_> {
+    type Answer = bool;
+    const NAME: &'static str = "end a cooling";
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<bool> {
+        let Cooling { attempt, consumer, .. } = self.cooling;
+        let rows = sqlx::query(tx.sql.own_cooling)
+            .bind(attempt.task)
+            .bind(attempt.claim_no)
+            .bind(consumer)
+            .fetch_all(&mut *tx.conn)
+            .await?;
+        end_own(tx, &rows).await
+    }
+}
+
+/// Ends the cooling of one attempt, locked by the caller, if it is still there.
+pub(super) async fn end_own(tx: &mut Tx<'_>, rows: &[AnyRow]) -> sqlx::Result<bool> {
+    let Some(row) = rows.first() else { return Ok(false) };
+    let freed = free_coolings(tx, rows).await?;
+    permits(tx, &row.text("semaphore")?, -freed).await?;
+    Ok(freed > 0)
+}
+
 /// Ends these coolings, locked by the caller, and tells the log; the caller frees as many permits, last.
-pub(super) async fn free_coolings(tx: &mut Tx<'_>, rows: &[AnyRow]) -> sqlx::Result<i64> {
+async fn free_coolings(tx: &mut Tx<'_>, rows: &[AnyRow]) -> sqlx::Result<i64> {
     if rows.is_empty() {
         return Ok(0);
     }

@@ -14,6 +14,8 @@
 //! Any consumer runs it as a role, or a process of its own does. It needs no permit, no leader and nothing but the
 //! tables; several at once do no harm. It must never judge by a local wall clock, and never trust one reading.
 
+mod prober;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -24,6 +26,8 @@ use crate::clock::{Clock, Instant};
 use crate::event::Event;
 use crate::model::STEP_SLACK;
 use crate::store::{Database, Error, Expired, Store};
+
+pub use prober::Prober;
 
 /// How upkeep works.
 #[derive(Clone, Debug)]
@@ -64,6 +68,36 @@ const AUDIT: Duration = Duration::from_mins(5);
 /// How long consumers that are gone stay in the table.
 const MEMORY: Duration = Duration::from_hours(7 * 24);
 
+/// The pauses of a loop that passes so often, jittered; after trouble sooner.
+struct Pace {
+    what: &'static str,
+    every: Duration,
+    trouble: Duration,
+}
+
+impl Pace {
+    fn new(what: &'static str, every: Duration) -> Self {
+        Self { what, every, trouble: Duration::ZERO }
+    }
+
+    /// Waits for the next pass; answers whether there is one.
+    async fn next(&mut self, pass: Result<(), Error>, stop: &CancellationToken) -> bool {
+        let pause = match pass {
+            Ok(()) => {
+                self.trouble = Duration::ZERO;
+                self.every
+            }
+            Err(error) => {
+                self.trouble = (self.trouble * 2).clamp(Duration::from_millis(200), self.every);
+                Event::Trouble { what: self.what, error: &error, again_in: self.trouble }.emit();
+                self.trouble
+            }
+        };
+        let pause = sleep(pause.mul_f64(0.75 + 0.5 * fastrand::f64()));
+        stop.run_until_cancelled(pause).await.is_some()
+    }
+}
+
 impl Upkeep {
     /// Upkeep of this database, on a connection of its own.
     pub fn new(database: &Database, clock: Clock, options: Options) -> Self {
@@ -82,24 +116,15 @@ impl Upkeep {
 
     /// Passes until `stop`. A pass that has begun is finished.
     pub async fn run(mut self, stop: CancellationToken) {
-        let mut trouble = Duration::ZERO;
+        let mut pace = Pace::new("upkeep", self.options.every);
         loop {
-            let pause = match self.pass().await {
-                Ok(()) => {
-                    trouble = Duration::ZERO;
-                    self.options.every
-                }
-                Err(error) => {
-                    // Whoever was cut off has not watched the suspects.
-                    self.suspects.clear();
-                    trouble = (trouble * 2).clamp(Duration::from_millis(200), self.options.every);
-                    Event::Trouble { what: "upkeep", error: &error, again_in: trouble }.emit();
-                    trouble
-                }
-            };
-            tokio::select! {
-                () = sleep(pause.mul_f64(0.75 + 0.5 * fastrand::f64())) => {}
-                () = stop.cancelled() => return,
+            let pass = self.pass().await;
+            if pass.is_err() {
+                // Whoever was cut off has not watched the suspects.
+                self.suspects.clear();
+            }
+            if !pace.next(pass, &stop).await {
+                return;
             }
         }
     }

@@ -3,6 +3,7 @@
 mod crash;
 mod fleet;
 mod idle;
+mod probe;
 mod shutdown;
 mod stuck;
 mod tuning;

@@ -173,6 +173,14 @@ impl Book {
         Summary { limit: self.limit, log, ..self.counts.clone() }
     }
 
+    /// The newest call with this key, and with this token where one is given.
+    pub(super) fn find(&self, key: &str, token: Option<i64>) -> Option<&Entry> {
+        let is_it = |entry: &&Entry| {
+            entry.key.as_deref() == Some(key) && (token.is_none() || entry.token == token) && !entry.overrun
+        };
+        self.log.iter().rev().find(is_it)
+    }
+
     /// `None` where it has been dropped.
     fn entry(&mut self, id: u64) -> Option<&mut Entry> {
         let index = id.checked_sub(self.first)?;
