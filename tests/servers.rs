@@ -39,6 +39,40 @@ async fn databases_of_a_shared_server_are_apart() {
     }
 }
 
+/// The server's clock steps, forward and back, for connections that are open and for new ones.
+async fn clock(mut server: Server) {
+    use std::time::SystemTime;
+
+    server.add_clock();
+    let url = server.database("clock");
+    let mut connection = connect(&url).await;
+    let query = match url.starts_with("postgres") {
+        true => "select (extract(epoch from clock_timestamp()) * 1000)::bigint",
+        false => "select cast(unix_timestamp(utc_timestamp(3)) * 1000 as signed)",
+    };
+    for ahead in [0, 3_600_000, -90_500, 0] {
+        server.set_clock(ahead);
+        let told = number(&mut connection, query).await;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the host's clock is what the server's is compared with"
+        )]
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+        let off = told - ahead - i64::try_from(now).unwrap();
+        assert!(off.abs() < 1_000, "{ahead} ms ahead, but {off} ms off");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_clock_of_postgres_can_be_stepped() {
+    clock(Server::postgres(false)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_clock_of_mariadb_can_be_stepped() {
+    clock(Server::mariadb(false)).await;
+}
+
 /// One server through all its faults, as starting one is what costs.
 async fn faults(mut server: Server) {
     let url = server.database("faults");

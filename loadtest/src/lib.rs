@@ -1,8 +1,9 @@
-//! What permitq must withstand: a [`proxy`] and private database [`servers`] that fail on purpose, and the [`torture`] that
-//! does everything at once.
+//! What permitq must withstand: a [`proxy`] and private database [`servers`] that fail on purpose, the [`torture`] that
+//! does everything at once, and the [`chaos`] that does it to real processes.
 //!
 //! permitq's own tests call this library for a few seconds at a time; the binary runs it for as long as you like.
 
+pub mod chaos;
 pub mod proxy;
 pub mod rate;
 pub mod servers;

@@ -1,9 +1,10 @@
-//! `loadtest torture` and `loadtest rate`: see `--help`.
+//! `loadtest chaos`, `loadtest torture` and `loadtest rate`: see `--help`.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use loadtest::chaos::{Chaos, Fault, Program, Target};
 use loadtest::rate::Rate;
 use loadtest::torture::{Error, Torture};
 
@@ -17,6 +18,37 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Kill, freeze, cut off, restart and edit everything around 8 real consumers, and judge what the downstream saw.
+    ///
+    /// With a word, on a private database of its own, which is restarted and whose clock is stepped, too; with a URL, on
+    /// that database, which is left running. The same seed gives the same plan. Exit codes: 0 all holds, 1 it does not, 2
+    /// wrong usage or no database.
+    Chaos {
+        /// sqlite, postgres or mariadb: a private one; or the URL of one that holds no work of others
+        #[arg(long, value_name = "WORD|URL")]
+        database: Target,
+        /// For how long faults are done
+        #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = minutes)]
+        minutes: f64,
+        /// What the plan is made from
+        #[arg(long, value_name = "S", default_value_t = 1)]
+        seed: u64,
+        /// One kind of fault alone
+        #[arg(long, value_name = "FAULT")]
+        only: Option<Fault>,
+        /// Print the plan and do nothing
+        #[arg(long)]
+        plan: bool,
+        /// Print one JSON object as the last line
+        #[arg(long)]
+        json: bool,
+    },
+    /// The command line of permitq itself, for the consumers.
+    #[command(hide = true, disable_help_flag = true)]
+    Permitq {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<std::ffi::OsString>,
+    },
     /// Do everything at once, kill what can be killed, and check that the cap and the books hold.
     ///
     /// Creates the schema where there is none, and refuses a database with tasks of others. Exit codes: 0 all holds,
@@ -49,25 +81,54 @@ enum Command {
     },
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    if let Command::Permitq { args } = command {
+        return permitq::cli::run(std::iter::once("permitq".into()).chain(args));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    exit_code(match runtime {
+        Ok(runtime) => runtime.block_on(run(command)),
+        Err(error) => Err(error.into()),
+    })
+}
+
+async fn run(command: Command) -> Result<bool, Error> {
+    match command {
+        Command::Chaos { database, minutes, seed, only, plan, json } => {
+            let program = Program { path: std::env::current_exe()?, args: vec!["permitq".to_owned()] };
+            let time = Duration::from_secs_f64(minutes * 60.0);
+            let chaos = Chaos { target: database, time, seed, only, program, progress: true };
+            chaos.refuse()?;
+            if plan {
+                anstream::println!("{}", chaos.plan());
+                return Ok(true);
+            }
+            let report = chaos.run().await?;
+            show(&report, json);
+            Ok(report.holds)
+        }
         Command::Torture { database, seconds, clients, json } => {
             let torture = Torture { url: database, time: Duration::from_secs(seconds), clients };
-            torture.run().await.map(|report| {
-                show(&report, json);
-                report.holds()
-            })
+            let report = torture.run().await?;
+            show(&report, json);
+            Ok(report.holds())
         }
         Command::Rate { database, seconds, json } => {
             let rate = Rate { url: database, time: Duration::from_secs(seconds) };
-            rate.run().await.map(|rates| {
-                show(&rates, json);
-                true
-            })
+            show(&rate.run().await?, json);
+            Ok(true)
         }
-    };
-    exit_code(done)
+        // Handled before there was a runtime: it makes its own.
+        Command::Permitq { .. } => Ok(false),
+    }
+}
+
+fn minutes(word: &str) -> Result<f64, String> {
+    match word.parse() {
+        Ok(minutes) if (0.05..=1440.0).contains(&minutes) => Ok(minutes),
+        _ => Err("use a number of minutes from 0.05 to 1440".to_owned()),
+    }
 }
 
 fn exit_code(done: Result<bool, Error>) -> ExitCode {

@@ -41,6 +41,7 @@ mod when;
 mod who;
 mod why;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -158,7 +159,12 @@ impl Command {
 
 /// Runs the command that the process was started with, and answers its exit code.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    run(std::env::args_os())
+}
+
+/// The same for any arguments, the first of which is the program's name.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to standard output with code 0, anything else to standard error with code 2.

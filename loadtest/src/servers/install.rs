@@ -34,6 +34,17 @@ pub(super) fn galera() -> PathBuf {
     provider
 }
 
+/// What makes a process believe another wall clock than the host's.
+pub(crate) fn faketime() -> PathBuf {
+    fs::read_dir("/usr/lib")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"))
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| panic!("libfaketime is missing; to install it: tests/install-databases.sh"))
+}
+
 /// Who owns a server's files. The servers refuse to run as root, so root hands them to the packages' own accounts.
 #[derive(Clone, Copy)]
 pub(super) struct Account(Option<(u32, u32)>);

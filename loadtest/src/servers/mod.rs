@@ -28,14 +28,15 @@ use std::sync::{LazyLock, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use permitq::clock::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::any::install_default_drivers;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 
+use self::clock::Clock;
 use self::install::Account;
 pub use self::pooler::Pooler;
 
+pub mod clock;
 pub mod cluster;
 mod install;
 mod mariadb;
@@ -48,7 +49,7 @@ pub const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Waits for a condition, and panics where it does not come.
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let clock = Clock::default();
+    let clock = permitq::clock::Clock::default();
     let start = clock.now();
     while !condition() {
         assert!(clock.now().since(start) < DEADLINE, "waited in vain for {what}");
@@ -79,6 +80,7 @@ pub struct Server {
     kind: Kind,
     durable: bool,
     options: Vec<String>,
+    clock: Option<Clock>,
     account: Account,
     home: PathBuf,
     port: u16,
@@ -132,7 +134,8 @@ impl Server {
         account.give(&home.join("data"));
         let options = options.iter().map(ToString::to_string).collect();
         let port = free_port();
-        let server = Self { kind, durable, options, account, home, port, process: None, janitor };
+        let server =
+            Self { kind, durable, options, clock: None, account, home, port, process: None, janitor };
         let status = server.at_home(&mut command(account, &server.home)).status().unwrap();
         assert!(status.success(), "{}", server.log());
         server
@@ -224,6 +227,22 @@ impl Server {
         self.restart();
     }
 
+    /// Starts again with a wall clock of its own, which can be stepped.
+    pub fn add_clock(&mut self) {
+        self.clock = Some(Clock::new(self.home.join("clock")));
+        self.restart();
+    }
+
+    /// The clock of its own.
+    pub fn clock(&self) -> Option<&Clock> {
+        self.clock.as_ref()
+    }
+
+    /// Steps the clock to so many milliseconds ahead (+) of the host's, or behind (-).
+    pub fn set_clock(&mut self, ahead_ms: i64) {
+        self.clock.as_ref().expect("a clock of its own").set(ahead_ms);
+    }
+
     /// Starts again with a certificate for 127.0.0.1 that nobody but itself has signed.
     pub fn certify(&mut self) {
         let mut openssl = self.account.command("openssl");
@@ -307,6 +326,9 @@ impl Server {
             Kind::MariaDb => mariadb::start(self.account, &self.home, self.port, self.durable),
         };
         command.args(&self.options).args(options);
+        if let Some(clock) = &self.clock {
+            command.envs(clock.environment());
+        }
         self.process = Some(self.at_home(&mut command).spawn().unwrap());
         until("the server's start", || {
             let process = self.process.as_mut().and_then(|process| process.try_wait().unwrap());
