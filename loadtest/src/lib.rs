@@ -7,4 +7,5 @@ pub mod chaos;
 pub mod proxy;
 pub mod rate;
 pub mod servers;
+pub mod speed;
 pub mod torture;

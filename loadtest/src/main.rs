@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use loadtest::chaos::{Chaos, Fault, Program, Target};
 use loadtest::rate::Rate;
+use loadtest::speed;
 use loadtest::torture::{Error, Torture};
 
 /// Loads and tortures a permitq database.
@@ -18,6 +19,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Speed(speed::Command),
     /// Kill, freeze, cut off, restart and edit everything around 8 real consumers, and judge what the downstream saw.
     ///
     /// With a word, on a private database of its own, which is restarted and whose clock is stepped, too; with a URL, on
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
 
 async fn run(command: Command) -> Result<bool, Error> {
     match command {
+        Command::Speed(speed) => speed.run().await,
         Command::Chaos { database, minutes, seed, only, plan, json } => {
             let program = Program { path: std::env::current_exe()?, args: vec!["permitq".to_owned()] };
             let time = Duration::from_secs_f64(minutes * 60.0);

@@ -206,13 +206,13 @@ impl Options {
     fn report(&self, stub: &Summary, succeeded: i64, in_use: i64) -> (bool, Report) {
         let tasks = i64::from(self.tasks);
         let (first, last) = (
-            stub.log.iter().map(|call| call.start_ms).min().unwrap_or_default(),
-            stub.log.iter().filter_map(|call| call.end_ms).max().unwrap_or_default(),
+            stub.log.iter().map(|call| call.start_us).min().unwrap_or_default(),
+            stub.log.iter().filter_map(|call| call.end_us).max().unwrap_or_default(),
         );
-        let wall = Duration::from_millis(last.saturating_sub(first)).as_secs_f64();
+        let wall = Duration::from_micros(last.saturating_sub(first)).as_secs_f64();
         let busy: u64 =
-            stub.log.iter().map(|call| call.end_ms.unwrap_or(last).saturating_sub(call.start_ms)).sum();
-        let utilisation = Duration::from_millis(busy).as_secs_f64() / (wall * f64::from(self.max)).max(0.001);
+            stub.log.iter().map(|call| call.end_us.unwrap_or(last).saturating_sub(call.start_us)).sum();
+        let utilisation = Duration::from_micros(busy).as_secs_f64() / (wall * f64::from(self.max)).max(0.001);
         let held = stub.max_in_flight <= self.max && stub.overruns == 0;
         let ok = held && succeeded == tasks && in_use == 0;
         let json = json!({

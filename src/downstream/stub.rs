@@ -160,6 +160,16 @@ impl Stub {
         self.shared.book().summary(usize::MAX)
     }
 
+    /// Forgets everything but the calls in flight.
+    pub fn reset(&self) {
+        self.shared.book().reset();
+    }
+
+    /// Microseconds since its start, as in its log.
+    pub fn now_us(&self) -> u64 {
+        self.shared.now_us()
+    }
+
     /// From now on more calls at once than this are overruns.
     pub fn set_limit(&self, limit: Option<u32>) {
         self.shared.book().limit = limit;
@@ -183,8 +193,8 @@ impl Shared {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    fn now_us(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
     /// A call's time. It runs on its own, so that it stays counted whatever becomes of the caller, and it leaves the
@@ -195,7 +205,7 @@ impl Shared {
             () = gone.cancelled(), if self.options.stop_on_disconnect => false,
             () = self.stop.cancelled() => false,
         };
-        self.book().leave(&call, self.now_ms(), full && plan.succeeds());
+        self.book().leave(&call, self.now_us(), full && plan.succeeds());
         full
     }
 }
@@ -246,7 +256,7 @@ async fn call(
         biz_key: said("x-permitq-key").map(str::to_owned),
         attempt,
         token: said("x-permitq-fencing-token").and_then(|text| text.parse().ok()),
-        start_ms: shared.now_ms(),
+        start_us: shared.now_us(),
         fault: plan.fault.map(|fault| fault.to_string()),
         ..Entry::default()
     });
@@ -344,7 +354,7 @@ async fn standing(
     headers: HeaderMap,
 ) -> Json<serde_json::Value> {
     let token = headers.get("x-permitq-fencing-token").and_then(|value| value.to_str().ok()?.parse().ok());
-    let found = shared.book().find(&key, token).map(|entry| (entry.end_ms, entry.token));
+    let found = shared.book().find(&key, token).map(|entry| (entry.end_us, entry.token));
     Json(match found {
         Some((end, token)) => {
             json!({"state": if end.is_some() { "done" } else { "running" }, "fencing_token": token})

@@ -165,8 +165,8 @@ impl Call {
         Self {
             task: task.unwrap_or_default(),
             claim_no: entry.token.unwrap_or_default(),
-            start: entry.start_ms + shift,
-            end: entry.end_ms.map(|end| end + shift),
+            start: entry.start_us / 1000 + shift,
+            end: entry.end_us.map(|end| end / 1000 + shift),
             status: entry.status,
             refused: entry.overrun,
         }

@@ -30,7 +30,7 @@ pub struct Summary {
     pub log: Vec<Entry>,
 }
 
-/// One call as the stub saw it. Milliseconds count from the stub's start.
+/// One call as the stub saw it. Microseconds count from the stub's start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Entry {
@@ -43,9 +43,9 @@ pub struct Entry {
     /// `X-Permitq-Fencing-Token`.
     pub token: Option<i64>,
     /// When it arrived.
-    pub start_ms: u64,
+    pub start_us: u64,
     /// When its time was over; `None` while it is in flight.
-    pub end_ms: Option<u64>,
+    pub end_us: Option<u64>,
     /// The status that it was answered with; `None` before that, and where there was no whole answer.
     pub status: Option<u16>,
     /// How it misbehaved.
@@ -112,7 +112,7 @@ impl Book {
         } else {
             counts.overruns += 1;
             entry.overrun = true;
-            entry.end_ms = Some(entry.start_ms);
+            entry.end_us = Some(entry.start_us);
             entry.status = Some(503);
         }
         let call = Call { id: self.first + self.log.len() as u64, key: entry.key.clone() };
@@ -125,7 +125,7 @@ impl Book {
     }
 
     /// The call's time is over.
-    pub(super) fn leave(&mut self, call: &Call, now_ms: u64, succeeded: bool) {
+    pub(super) fn leave(&mut self, call: &Call, now_us: u64, succeeded: bool) {
         self.counts.in_flight -= 1;
         self.counts.succeeded += u64::from(succeeded);
         if let Some(key) = &call.key {
@@ -140,7 +140,7 @@ impl Book {
             }
         }
         if let Some(entry) = self.entry(call.id) {
-            entry.end_ms = Some(now_ms);
+            entry.end_us = Some(now_us);
         }
     }
 
@@ -245,7 +245,7 @@ mod tests {
             book.leave(call, 9, true);
         }
         let log: Vec<_> =
-            book.summary(9).log.into_iter().map(|e| (e.key.unwrap(), e.end_ms, e.status)).collect();
+            book.summary(9).log.into_iter().map(|e| (e.key.unwrap(), e.end_us, e.status)).collect();
         assert_eq!(log, [("b".to_owned(), Some(9), Some(200)), ("c".to_owned(), None, None)]);
         assert_eq!(book.summary(1).log[0].key.as_deref(), Some("c"));
 

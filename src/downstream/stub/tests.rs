@@ -62,7 +62,7 @@ async fn calls_in_flight_are_counted_truly() {
         (entry.key.as_deref(), entry.attempt, entry.token, entry.status),
         (Some("key-3"), Some(2), Some(13), Some(200))
     );
-    assert!(entry.end_ms.unwrap() > entry.start_ms && !entry.caller_gone && !entry.overrun);
+    assert!(entry.end_us.unwrap() > entry.start_us && !entry.caller_gone && !entry.overrun);
     let seen = within(stub.shutdown()).await;
     assert_eq!((seen.in_flight, seen.succeeded), (0, 1));
     for call in calls {
@@ -94,7 +94,7 @@ async fn a_call_whose_caller_has_gone_stays_in_flight() {
     call.abort();
     let seen = until(&stub, |seen| seen.callers_gone == 1).await;
     assert_eq!(seen.in_flight, 1, "its caller has gone, the call has not");
-    assert!(seen.log[0].caller_gone && seen.log[0].end_ms.is_none());
+    assert!(seen.log[0].caller_gone && seen.log[0].end_us.is_none());
     assert_eq!(task(&stub, 2, "ms=0").await.status, Some(503));
     assert_eq!(stub.summary().overruns, 1);
 }
@@ -106,7 +106,7 @@ async fn a_call_ends_when_its_time_is_over_although_its_caller_has_gone() {
     until(&stub, |seen| seen.calls == 1).await;
     call.abort();
     let seen = until(&stub, |seen| seen.in_flight == 0).await;
-    assert!(seen.log[0].end_ms.unwrap() - seen.log[0].start_ms >= 200);
+    assert!(seen.log[0].end_us.unwrap() - seen.log[0].start_us >= 200_000);
     // The downstream has done the work, although nobody heard of it: a repeat is a duplicate.
     assert_eq!(task(&stub, 1, "ms=0").await.status, Some(200));
     assert_eq!(stub.summary().duplicates, 1);
@@ -126,7 +126,7 @@ async fn a_stub_that_stops_on_disconnect_ends_the_call_with_its_caller() {
     }
     let seen = stub.summary();
     assert_eq!((seen.callers_gone, seen.succeeded, seen.duplicates), (2, 0, 0));
-    assert!(seen.log.iter().all(|entry| entry.end_ms.is_some()));
+    assert!(seen.log.iter().all(|entry| entry.end_us.is_some()));
 }
 
 #[tokio::test]

@@ -1,0 +1,39 @@
+//! How fast it is and what that costs: consumers as real processes, the counting stub downstream, and ratios within one run.
+//!
+//! | workload | asks |
+//! |---|---|
+//! | [`limit`] | does a permit idle while tasks wait? |
+//! | [`pickup`] | how soon does an idle fleet start a task? |
+//! | [`idle`] | what does a fleet with nothing to do cost? |
+//! | [`kill`] | what does the downstream see when holders are killed, and how soon is the capacity whole again? |
+//! | [`drain`] | how fast do no-op tasks go, where only the tables count? |
+//! | [`history`] | does a claim cost more when the tables are long? |
+
+#![expect(clippy::cast_precision_loss, reason = "counts and microseconds of a run fit a double")]
+
+mod cli;
+pub mod drain;
+mod fleet;
+pub mod history;
+pub mod idle;
+pub mod kill;
+pub mod limit;
+pub mod pickup;
+mod picture;
+pub mod place;
+mod stats;
+
+pub use cli::Command;
+pub use place::Place;
+
+use crate::chaos::{Program, Target};
+use crate::torture::Error;
+
+/// Consumers, and permits, of the workloads that other systems are measured by.
+const CONSUMERS: usize = 8;
+const CAP: u32 = 4;
+
+/// Two decimals, for people.
+fn two(number: Option<f64>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| format!("{number:.2}"))
+}
