@@ -49,7 +49,7 @@ fn pickup_and_drain_tell_what_they_measured() {
 #[test]
 fn killed_holders_never_cost_the_downstream_more_than_the_cap() {
     on_every_database(|database| {
-        let report = loadtest(&["kill", "--database", database, "--seconds", "6", "--tasks", "8"]);
+        let report = loadtest(&["kill", "--database", database, "--seconds", "8", "--tasks", "8"]);
         assert_eq!((&report["overruns"], &report["lost"]), (&0.into(), &0.into()), "{report}");
         assert_eq!(report["called_twice"], 2, "{report}");
     });

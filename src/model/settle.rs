@@ -64,7 +64,7 @@ pub struct Standing {
 pub struct Settlement {
     /// The task's next state.
     pub state: State,
-    /// When it may run again; `None` in a final state.
+    /// When it may run again; `None` in a final state, and where it is pending at the place in the queue that it had.
     pub run_at: Option<RunAt>,
     /// Attempts used from now on.
     pub attempts: u32,
@@ -105,9 +105,7 @@ pub fn settle(standing: Standing, outcome: &Outcome, retry: &Retry, luck: f64) -
             attempts,
             ..over(State::Scheduled, outcome, Some(error))
         },
-        _ if delay.is_zero() => {
-            Settlement { run_at: Some(RunAt::Now), attempts, ..over(State::Pending, outcome, Some(error)) }
-        }
+        _ if delay.is_zero() => Settlement { attempts, ..over(State::Pending, outcome, Some(error)) },
         _ => Settlement {
             run_at: Some(RunAt::In(delay)),
             attempts,
@@ -199,9 +197,9 @@ mod tests {
     }
 
     #[test]
-    fn an_abandoned_task_runs_again_at_once_and_a_failed_one_by_backoff() {
+    fn an_abandoned_task_keeps_its_place_and_a_failed_one_waits_by_backoff() {
         let lost = settled(FIRST, &unclear(Verdict::Abandoned { error: "lost".into() }));
-        assert_eq!((lost.state, lost.run_at), (State::Pending, Some(RunAt::Now)));
+        assert_eq!((lost.state, lost.run_at), (State::Pending, None));
         let failed = settled(FIRST, &unclear(Verdict::Retry { error: "reset".into(), after: None }));
         assert_eq!(
             (failed.state, failed.run_at),
@@ -241,7 +239,7 @@ mod tests {
                         let outcome = Outcome { verdict: verdict.clone(), end, status: None };
                         let done = settled(Standing { attempts, max_attempts: 3, on_abandon }, &outcome);
                         assert!(State::Running.may_become(done.state), "{outcome:?}");
-                        assert_eq!(done.run_at.is_none(), done.state.is_final(), "{outcome:?}");
+                        assert_eq!(done.run_at.is_some(), done.state == State::Scheduled, "{outcome:?}");
                         assert_eq!(done.cooling.is_some(), end == End::Unclear(Why::Timeout));
                     }
                 }

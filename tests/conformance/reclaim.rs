@@ -7,6 +7,7 @@ use crate::support::{Db, LEASE, ended};
 
 contract![
     a_reclaimed_task_follows_its_on_abandon,
+    what_was_taken_back_keeps_its_place_in_the_queue,
     a_lost_last_attempt_ends_failed,
     whoever_is_gone_or_unknown_loses_its_tasks,
     a_living_consumer_keeps_its_tasks_until_a_lease_past_their_until,
@@ -46,6 +47,21 @@ async fn a_reclaimed_task_follows_its_on_abandon(db: Db) {
         db.holds(0).await;
         db.store().cancel(id, "test").await.unwrap();
     }
+}
+
+/// It has waited already: whoever came after it does not start before it.
+async fn what_was_taken_back_keeps_its_place_in_the_queue(db: Db) {
+    let [first, second] = db.enqueue(2).await.try_into().unwrap();
+    assert_eq!(db.consumer("a").await.claim_one().await.attempt.task, first);
+    db.vanish("a").await;
+    assert_eq!(db.reclaim().await, [first]);
+    let mut b = db.consumer("b").await;
+    let again = b.claim_one().await;
+    assert_eq!(again.attempt.task, first);
+    let outcome = Outcome::not_started("its consumer leaves");
+    b.finish(&[ended(again, &outcome)]).await;
+    let order: Vec<_> = b.claim(2).await.iter().map(|claim| claim.attempt.task).collect();
+    assert_eq!(order, [first, second]);
 }
 
 async fn a_lost_last_attempt_ends_failed(db: Db) {

@@ -75,14 +75,16 @@ impl fmt::Display for Report {
     }
 }
 
-// Seconds.
-const LEASE: u64 = 4;
-const BEAT: u64 = 1;
-const PASS: u64 = 1;
-/// Start window, connect timeout and TCP's.
-const WINDOWS: u64 = 1 + 1 + 1;
+// Milliseconds.
+const LEASE: u64 = 3000;
+const BEAT: u64 = 500;
+const PASS: u64 = 500;
+/// A pass may come so late, by its jitter.
+const LATEST_PASS: u64 = PASS * 5 / 4;
+/// Start window, connect timeout and TCP's, each of 1 s.
+const WINDOWS: u64 = 3000;
 /// The call timeout above the call's own length.
-const MARGIN: u64 = 3;
+const MARGIN: u64 = 3000;
 
 impl Kill {
     /// # Errors
@@ -90,11 +92,11 @@ impl Kill {
     pub async fn run(&self) -> Result<Report, Error> {
         let mut place = Place::open(&self.database).await?;
         let stub = stub::start(StubOptions { limit: Some(CAP), ..StubOptions::default() }).await?;
-        let timeout = self.call.as_secs() + MARGIN;
+        let timeout = u64::try_from(self.call.as_millis())? + MARGIN;
         let config = format!(
             "[database]\nclock_slack = \"0s\"\nstatement_timeout = \"3s\"\n\
-             [lease]\nduration = \"{LEASE}s\"\nheartbeat = \"{BEAT}s\"\nreclaim = \"{PASS}s\"\n\
-             [downstream.default]\nurl = \"{}\"\ncall_timeout = \"{timeout}s\"\nstart_window = \"1s\"\n\
+             [lease]\nduration = \"{LEASE}ms\"\nheartbeat = \"{BEAT}ms\"\nreclaim = \"{PASS}ms\"\n\
+             [downstream.default]\nurl = \"{}\"\ncall_timeout = \"{timeout}ms\"\nstart_window = \"1s\"\n\
              connect_timeout = \"1s\"\ntcp_user_timeout = \"1s\"\n",
             stub.url()
         );
@@ -155,9 +157,9 @@ impl Kill {
             lost: place.number(lost).await?,
             called_twice: seen.calls - self.tasks as u64,
             again_s: seconds(again - at),
-            again_bound_s: (LEASE + 2 * BEAT + 2 * PASS * 5 / 4) as f64 + call,
+            again_bound_s: (LEASE + 2 * BEAT + 2 * LATEST_PASS) as f64 / 1000.0 + call,
             whole_s: whole.unwrap_or_default().as_secs_f64(),
-            whole_bound_s: (timeout + WINDOWS) as f64 + PASS as f64 * 1.25 + 0.5,
+            whole_bound_s: (timeout + WINDOWS + LATEST_PASS) as f64 / 1000.0 + 0.5,
         })
     }
 }
