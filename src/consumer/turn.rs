@@ -46,6 +46,8 @@ pub(super) struct Loop {
     pub(super) services: Services,
     pub(super) clock: Clock,
     pub(super) shutdown: Shutdown,
+    /// The stage that has been acted on. The signal itself comes at any moment, also between two turns.
+    acted: Stage,
     installation: Arc<str>,
     lease: Lease,
     /// The id this process is registered under; `None` between being declared gone and registering again.
@@ -144,6 +146,7 @@ impl Loop {
             services,
             clock,
             shutdown,
+            acted: Stage::Run,
             installation,
             id: Some(id),
             store: Some(store),
@@ -186,7 +189,7 @@ impl Loop {
     }
 
     async fn next(&mut self) -> Happened {
-        let stage = self.shutdown.stage();
+        let acted = self.acted;
         let turn = self.next_turn();
         tokio::select! {
             Some(end) = self.calls.join_next(), if !self.calls.is_empty() => match end {
@@ -200,7 +203,7 @@ impl Loop {
             },
             pulse = self.pulses.recv() => pulse.map_or(Happened::Broken("the heartbeat"), Happened::Beat),
             () = self.wake.woken() => Happened::Woken,
-            () = self.shutdown.past(stage), if stage < Stage::Now => Happened::Shutdown,
+            () = self.shutdown.past(acted), if acted < Stage::Now => Happened::Shutdown,
             () = sleep_until(turn) => Happened::Turn,
         }
     }
@@ -438,7 +441,8 @@ impl Loop {
 
     fn stop_claiming(&mut self) {
         let now = Moment::now();
-        match self.shutdown.stage() {
+        self.acted = self.shutdown.stage();
+        match self.acted {
             Stage::Run => {}
             Stage::Drain => {
                 Event::Draining { running: self.slots.len() }.emit();
