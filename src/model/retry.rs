@@ -1,5 +1,5 @@
-//! When a failed attempt runs again: exponential backoff with full jitter, capped, never before the downstream's
-//! own `Retry-After`.
+//! When a failed attempt runs again: exponential backoff with full jitter, capped, and on top of the downstream's own
+//! `Retry-After`: whoever was told the same must not come back at the same instant.
 //!
 //! Full jitter draws the delay evenly from zero to the exponential bound, which spreads a fleet's retries best; see
 //! Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
@@ -13,7 +13,7 @@ pub struct Retry {
     pub max_attempts: u32,
     /// The bound of the first delay; doubles with every attempt.
     pub backoff: Duration,
-    /// The bound never grows beyond this, and neither does a `Retry-After`.
+    /// The bound never grows beyond this, and a `Retry-After` counts for no more.
     pub backoff_cap: Duration,
 }
 
@@ -25,12 +25,13 @@ impl Default for Retry {
 
 impl Retry {
     /// How long to wait after the `attempt`-th attempt (counted from 1) failed. `luck` is drawn evenly from `0.0..1.0`;
-    /// `after` is what the downstream asked for.
+    /// `after` is what the downstream asked for. At most twice `backoff_cap`.
     pub fn delay(&self, attempt: u32, luck: f64, after: Option<Duration>) -> Duration {
         let doublings = attempt.saturating_sub(1).min(31);
         let bound = self.backoff.saturating_mul(1 << doublings).min(self.backoff_cap);
         let asked = after.unwrap_or_default().min(self.backoff_cap);
-        bound.mul_f64(luck.clamp(0.0, 1.0)).max(asked)
+        let jitter = Duration::try_from_secs_f64(bound.as_secs_f64() * luck.clamp(0.0, 1.0)).unwrap_or(bound);
+        asked.saturating_add(jitter)
     }
 }
 
@@ -41,22 +42,39 @@ mod tests {
 
     proptest! {
         #[test]
-        fn delay_stays_within_the_cap_and_honours_retry_after(
-            attempt in 0u32..100_000, luck in 0.0f64..1.0, after in proptest::option::of(0u64..10_000),
+        fn no_delay_overflows_or_leaves_its_bounds(
+            attempt: u32,
+            luck: f64,
+            backoff: Duration,
+            backoff_cap: Duration,
+            after: Option<Duration>,
         ) {
-            let retry = Retry::default();
-            let after = after.map(Duration::from_secs);
-            let delay = retry.delay(attempt, luck, after);
-            prop_assert!(delay <= retry.backoff_cap);
-            prop_assert!(delay >= after.unwrap_or_default().min(retry.backoff_cap));
+            let delay = Retry { max_attempts: 1, backoff, backoff_cap }.delay(attempt, luck, after);
+            let asked = after.unwrap_or_default().min(backoff_cap);
+            prop_assert!(delay >= asked);
+            // What a float has rounded, doubled.
+            let most = asked.saturating_add(backoff_cap);
+            prop_assert!(delay.as_secs_f64() <= most.as_secs_f64() * (1.0 + 1e-9));
         }
+    }
+
+    #[test]
+    fn equal_retry_afters_are_spread() {
+        let retry = Retry { max_attempts: 9, backoff: Duration::from_secs(2), backoff_cap: Duration::from_secs(8) };
+        let after = Some(Duration::from_secs(5));
+        let delays = [0.0, 0.25, 0.5, 1.0].map(|luck| retry.delay(1, luck, after).as_millis());
+        assert_eq!(delays, [5000, 5500, 6000, 7000]);
+        // What is asked for is capped, and spread all the same.
+        let week = Some(Duration::from_hours(7 * 24));
+        assert_eq!([0.0, 0.5].map(|luck| retry.delay(9, luck, week).as_secs()), [8, 12]);
     }
 
     #[test]
     fn the_bound_doubles() {
         let retry =
             Retry { max_attempts: 9, backoff: Duration::from_secs(1), backoff_cap: Duration::from_secs(10) };
-        let bounds = [1, 2, 3, 4, 5, 6].map(|attempt| retry.delay(attempt, 1.0, None).as_secs());
-        assert_eq!(bounds, [1, 2, 4, 8, 10, 10]);
+        let bounds = [1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 1024, 5000]
+            .map(|attempt| retry.delay(attempt, 1.0, None).as_secs());
+        assert_eq!(bounds, [1, 2, 4, 8, 10, 10, 10, 10, 10, 10, 10, 10, 10]);
     }
 }
