@@ -75,6 +75,7 @@ impl Unit for Enqueue<'_> {
                     Some(key) => by_key.get(key).copied(),
                     None => plain.next(),
                 };
+                // Its row was there when we inserted, and went away before we read it: a conflict.
                 let id = id.ok_or(sqlx::Error::RowNotFound)?;
                 // The first task of a key within one batch is the one that created it.
                 Ok(Enqueued { id, created: created.remove(&id) })

@@ -136,8 +136,12 @@ pub(super) fn is_goodbye(error: &sqlx::Error) -> bool {
     code.starts_with("57P") || code == "25006"
 }
 
-/// Nothing was applied and the whole unit may run again: deadlock, serialization failure, lock timeout, busy.
+/// Nothing was applied and the whole unit may run again: deadlock, serialization failure, lock timeout, busy, or a row that
+/// went away in between.
 pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
+    if matches!(error, sqlx::Error::RowNotFound) {
+        return true;
+    }
     let Some(database) = error.as_database_error() else { return false };
     let code = database.code().unwrap_or_default();
     #[cfg(feature = "mysql")]

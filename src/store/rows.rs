@@ -83,7 +83,7 @@ impl Read for AnyRow {
 /// The one row of a query. It is read to its end, not to its first row: on Galera a transaction may be aborted between the
 /// two, and whoever does not read that goes on without the locks it thinks it has.
 pub(super) fn one(mut rows: Vec<AnyRow>) -> sqlx::Result<AnyRow> {
-    rows.pop().ok_or(sqlx::Error::RowNotFound)
+    rows.pop().ok_or_else(|| sqlx::Error::Protocol("no row where there is always one".to_owned()))
 }
 
 fn instant(column: &str, micros: i64) -> sqlx::Result<Timestamp> {
