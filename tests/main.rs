@@ -1,7 +1,4 @@
-//! One binary for all tests. `support` is what they stand on, `conformance` the contract that every database keeps,
-//! `race` what happens when several do it at once or one dies halfway, `process` the binary killed, frozen and stopped for
-//! real, `faults` what the database and the line to it can do, `cli` what a person sees, `servers` the throwaway databases
-//! themselves.
+//! One binary for all tests; README.md in this folder tells them apart.
 
 #[cfg(test)]
 #[allow(dead_code)] // shared with the cluster's test binary
@@ -12,9 +9,13 @@ mod cli;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod downstream;
+#[cfg(test)]
 mod explain;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod list;
 #[cfg(test)]
 mod process;
 #[cfg(test)]

@@ -13,6 +13,7 @@ contract![
     claims_never_exceed_the_cap,
     a_full_semaphore_claims_nothing_and_writes_nothing,
     the_order_is_priority_then_run_at_then_id_over_all_kinds,
+    what_comes_back_keeps_its_priority,
     a_consumer_claims_only_its_kinds_and_its_semaphore,
     only_an_alive_consumer_claims,
     fewer_tasks_than_permits_give_nothing_back,
@@ -188,4 +189,32 @@ async fn tasks_that_are_not_due_are_not_claimed(db: Db) {
     db.age("permitq_task", "run_at", Duration::from_hours(1), "1 = 1").await;
     assert_eq!(db.store().promote(10).await.unwrap(), 1);
     assert_eq!(a.claim_one().await.attempt.task, id);
+}
+
+/// One order for all: fresh, taken back, handed back and retried.
+async fn what_comes_back_keeps_its_priority(db: Db) {
+    use permitq::model::Outcome;
+    db.set_max(1).await;
+    let urgent = db.enqueue_one(NewTask { priority: 9, ..NewTask::new("call", "{}") }).await;
+    let mut a = db.consumer("a").await;
+    assert_eq!(a.claim_one().await.attempt.task, urgent);
+    db.vanish("a").await;
+    assert_eq!(db.reclaim().await, [urgent]);
+    // What fills the cap meanwhile, steadily.
+    db.enqueue(3).await;
+    db.cool_down().await;
+    let mut b = db.consumer("b").await;
+    let mut done = Vec::new();
+    for end in [Outcome::not_started("window"), Outcome::retry("busy", None), Outcome::succeeded(None)] {
+        let claim = b.exchange(&done, 1).await.claims.pop().unwrap();
+        assert_eq!(claim.attempt.task, urgent, "{end:?}");
+        b.finish(&[ended(claim, &end)]).await;
+        db.age("permitq_task", "run_at", Duration::from_mins(1), "state = 'scheduled'").await;
+        db.store().promote(10).await.unwrap();
+        // And one more that came first by age.
+        let aged = NewTask { run_at: RunAt::At(Timestamp::UNIX_EPOCH), ..NewTask::new("call", "{}") };
+        db.enqueue_one(aged).await;
+        done.clear();
+    }
+    assert_ne!(b.claim_one().await.attempt.task, urgent);
 }

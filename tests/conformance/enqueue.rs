@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use jiff::Timestamp;
 use permitq::model::{NewTask, OnAbandon, RunAt, State};
 use permitq::store::{Enqueued, Error};
@@ -19,6 +20,8 @@ contract![
     bad_plain_inserts_are_refused,
     emoji_and_a_megabyte_come_back_as_they_went_in,
     a_thousand_tasks_go_in_one_call,
+    thirteen_enqueues_get_thirteen_verdicts,
+    a_payload_is_whole_or_refused,
 ];
 
 async fn a_business_key_is_enqueued_once_within_and_across_batches(db: Db) {
@@ -57,6 +60,7 @@ async fn keys_are_compared_exactly(db: Db) {
         "key",
         "KEY",
         "kéy",
+        "ke\u{301}y",
         "key ",
         " key",
         "ｋｅｙ",
@@ -221,4 +225,41 @@ async fn a_thousand_tasks_go_in_one_call(db: Db) {
     }
     let again = db.store().enqueue(&tasks).await.unwrap();
     assert!(again.iter().zip(&answers).all(|(again, first)| again.id == first.id && !again.created));
+}
+
+/// Twelve of them have the same key by mistake, and each is told.
+async fn thirteen_enqueues_get_thirteen_verdicts(db: Db) {
+    let keys = [["hourly"; 12].as_slice(), &["other"]].concat();
+    let verdicts = join_all(keys.iter().map(async |key| {
+        db.store().enqueue(&[NewTask::new("call", "{}").key(*key)]).await.unwrap()[0]
+    }))
+    .await;
+    assert_eq!(verdicts.iter().filter(|verdict| verdict.created).count(), 2);
+    assert!(verdicts[12].created);
+    for verdict in &verdicts[..12] {
+        assert_eq!(verdict.id, verdicts[0].id);
+        assert_eq!(db.task(verdict.id).await.biz_key.as_deref(), Some("hourly"));
+    }
+    assert_eq!(db.int("SELECT count(*) FROM permitq_task").await, 2);
+    assert!(db.try_sql("INSERT INTO permitq_task (kind, biz_key) VALUES ('call', 'hourly')").await.is_err());
+}
+
+async fn a_payload_is_whole_or_refused(db: Db) {
+    const MOST: usize = 4 << 20;
+    let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+    let mut a = db.consumer("a").await;
+    for bytes in [(64 << 10) - 1, 64 << 10, (64 << 10) + 1, 1 << 20, MOST] {
+        let id = db.enqueue_one(NewTask::new("call", text(bytes))).await;
+        let claim = a.claim_one().await;
+        assert!(claim.payload == text(bytes) && claim.attempt.task == id, "{bytes} bytes");
+        a.finish(&[crate::support::ended(claim, &permitq::model::Outcome::succeeded(None))]).await;
+    }
+    for bytes in [MOST + 1, (16 << 20) + 1] {
+        let refused = db.store().enqueue(&[NewTask::new("call", text(bytes))]).await;
+        assert!(refused.is_err(), "{bytes} bytes");
+        let by_hand = format!("INSERT INTO permitq_task (kind, payload) VALUES ('call', '{}')", text(bytes));
+        assert!(db.try_sql(&by_hand).await.is_err(), "{bytes} bytes by hand");
+    }
+    // A server may have hung up on the hand.
+    assert_eq!(db.store().states(None).await.unwrap(), [(State::Succeeded, 5)]);
 }

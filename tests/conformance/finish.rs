@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use loadtest::servers::Server;
 use permitq::model::{End, Ended, NewTask, OnAbandon, Outcome, State, Verdict, Why};
 use permitq::store::{Policy, Recorded};
+use tokio::task::spawn_blocking;
 
 use crate::support::{Db, ended, late, policy};
 
@@ -13,6 +15,7 @@ contract![
     a_hand_back_costs_no_attempt,
     a_repeated_finish_says_done_and_frees_once,
     late_finisher_releases_nothing,
+    a_late_report_changes_no_final_state,
     nobody_finishes_the_claim_of_another,
     a_batch_records_what_is_ours_and_loses_the_rest,
     any_text_can_be_recorded,
@@ -165,6 +168,32 @@ async fn late_finisher_releases_nothing(db: Db) {
     db.holds(1).await;
 }
 
+/// Whatever the frozen first attempt reports in the end, the second one's word stands.
+async fn a_late_report_changes_no_final_state(db: Db) {
+    let late = [Outcome::retry("late", None), Outcome::failed("late"), Outcome::succeeded(Some("late".into()))];
+    for last in [Outcome::retry("no", None), Outcome::failed("no"), Outcome::succeeded(Some("42".into()))] {
+        for late in &late {
+            let id =
+                db.enqueue_one(NewTask { max_attempts: Some(2), ..NewTask::new("call", "{}") }).await;
+            let mut first = db.consumer(&format!("first {id}")).await;
+            let lost = ended(first.claim_one().await, late);
+            db.vanish(&first.id).await;
+            assert_eq!(db.reclaim().await, [id]);
+            let mut second = db.consumer(&format!("second {id}")).await;
+            let done = ended(second.claim_one().await, &last);
+            assert_eq!(second.finish(&[done]).await, [Recorded::Done]);
+            let (before, log) = (db.task(id).await, db.store().attempts(id).await.unwrap());
+            assert!(before.state.is_final() && before.attempts == 2, "{before:?}");
+            assert_eq!(first.finish(std::slice::from_ref(&lost)).await, [Recorded::Lost]);
+            assert_eq!((db.task(id).await, db.store().attempts(id).await.unwrap()), (before.clone(), log));
+            // It is evidence, and no more.
+            assert!(first.store.late(&first.id, lost.attempt, Some(500), "late", true).await.unwrap());
+            assert_eq!(db.task(id).await, before);
+            db.holds(0).await;
+        }
+    }
+}
+
 async fn nobody_finishes_the_claim_of_another(db: Db) {
     let id = db.enqueue(1).await[0];
     let (mut a, mut b) = (db.consumer("a").await, db.consumer("b").await);
@@ -235,4 +264,18 @@ async fn a_deleted_task_is_lost_to_its_owner(db: Db) {
     db.sql(&format!("DELETE FROM permitq_task WHERE id = {id}")).await;
     assert_eq!(a.finish(&[done]).await, [Recorded::Lost]);
     assert_eq!(db.in_use().await, 1, "its call may still run: that permit is the auditor's");
+}
+
+/// Whatever a server's own character set is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_text_can_be_recorded_in_a_latin1_database() {
+    for charset in ["latin1", "utf8mb3"] {
+        let option = format!("--character-set-server={charset}");
+        let server = spawn_blocking(move || Server::mariadb_with(false, &[&option])).await.unwrap();
+        let db = Db::alone_on(&server).await;
+        let own = "SELECT count(*) FROM information_schema.schemata
+                    WHERE schema_name = DATABASE() AND default_character_set_name = ";
+        assert_eq!(db.int(&format!("{own}'{charset}'")).await, 1);
+        any_text_can_be_recorded(db).await;
+    }
 }

@@ -1,6 +1,7 @@
 //! The contract of the store: what every database keeps, one case per promise.
 
 mod admin;
+mod by_hand;
 mod claim;
 mod cooling;
 mod enqueue;
@@ -12,4 +13,5 @@ mod model;
 mod reclaim;
 mod repair;
 mod schema;
+mod step;
 mod tuning;

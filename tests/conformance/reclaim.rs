@@ -12,6 +12,7 @@ contract![
     whoever_is_gone_or_unknown_loses_its_tasks,
     a_living_consumer_keeps_its_tasks_until_a_lease_past_their_until,
     reclaim_goes_in_bounded_batches,
+    rows_that_stay_hide_none_behind_them,
     a_bad_row_holds_up_no_other,
     a_reclaimers_word_is_not_the_owners,
 ];
@@ -153,4 +154,22 @@ async fn a_reclaimers_word_is_not_the_owners(db: Db) {
     // The reclaimer may be the very process that lost the task.
     assert_eq!(db.store().reclaim("a", LEASE, 0, 10).await.unwrap().len(), 1);
     assert_eq!(a.finish(&[late]).await, [Recorded::Lost]);
+}
+
+/// Ten tasks of a living consumer come first, and the batch is smaller than that.
+async fn rows_that_stay_hide_none_behind_them(db: Db) {
+    db.set_max(15).await;
+    let tasks = db.enqueue(15).await;
+    let _living = db.consumer("alive").await.claim(10).await;
+    let _lost = db.consumer("a").await.claim(5).await;
+    db.vanish("a").await;
+    let mut store = db.store();
+    let (mut got, mut after) = (Vec::new(), 0);
+    for most in [2, 2, 2] {
+        let batch = store.reclaim("r", LEASE, after, most).await.unwrap();
+        after = batch.iter().map(|attempt| attempt.task).max().unwrap_or(after);
+        got.extend(batch.into_iter().map(|attempt| attempt.task));
+    }
+    assert_eq!(got, tasks[10..]);
+    db.holds(15).await;
 }

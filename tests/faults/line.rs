@@ -12,6 +12,7 @@ use crate::support::site::{Site, until};
 
 servers![
     a_slow_line_slows_and_breaks_nothing,
+    a_hand_over_takes_no_longer_than_its_transaction,
     a_torn_line_is_mended,
     connections_that_a_firewall_forgot_are_replaced,
 ];
@@ -32,6 +33,31 @@ async fn a_slow_line_slows_and_breaks_nothing(db: Db) {
     registered(&site, 2).await;
     proxy.set(Mode::Delay(Duration::from_millis(300)));
     nothing_lost_or_doubled(&site, &tasks, 2).await;
+}
+
+/// The permit covers the call and the recording of its end, and nothing else: the next claim carries the instant of that
+/// end, however long the transaction takes.
+async fn a_hand_over_takes_no_longer_than_its_transaction(db: Db) {
+    let site = Site::new(db, 1).await;
+    let proxy = site.proxy().await;
+    let patient = [
+        ("PERMITQ_DATABASE__STATEMENT_TIMEOUT", "10s"),
+        ("PERMITQ_LEASE__DURATION", "30s"),
+        ("PERMITQ_LEASE__HEARTBEAT", "2s"),
+        ("PERMITQ_DOWNSTREAM__DEFAULT__START_WINDOW", "20s"),
+    ];
+    let _member = site.behind(&proxy, "c", &patient);
+    registered(&site, 1).await;
+    let tasks = site.enqueue(3, CALL).await;
+    site.in_flight(1).await;
+    proxy.set(Mode::Delay(Duration::from_millis(200)));
+    nothing_lost_or_doubled(&site, &tasks, 1).await;
+    let mut log = Vec::new();
+    for task in tasks {
+        log.extend(site.db.store().attempts(task).await.unwrap());
+    }
+    let exchanges = log.windows(2).filter(|two| two[0].permit_released_at == Some(two[1].claimed_at)).count();
+    assert_eq!(exchanges, 2, "{log:?}");
 }
 
 async fn a_torn_line_is_mended(db: Db) {

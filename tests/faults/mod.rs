@@ -4,12 +4,13 @@
 mod commit;
 mod line;
 mod outage;
+mod packet;
+mod rows;
 mod server;
 mod timeout;
 
 use std::time::Duration;
 
-use permitq::model::State;
 use permitq::store::Dialect;
 
 use crate::support::Db;
@@ -37,14 +38,8 @@ async fn registered(site: &Site, n: i64) {
 
 /// All is done, each task with one call, and nobody was declared gone.
 async fn nothing_lost_or_doubled(site: &Site, tasks: &[i64], max: u32) {
-    site.settled().await;
-    site.cap_held(max).await;
-    for task in tasks {
-        assert_eq!(site.db.task(*task).await.state, State::Succeeded);
-    }
-    assert_eq!(site.stub.summary().calls, u64::try_from(tasks.len()).unwrap(), "one call each");
+    site.nothing_lost_or_doubled(tasks, max).await;
     assert_eq!(site.db.int("SELECT count(*) FROM permitq_consumer WHERE state = 'gone'").await, 0);
-    assert_eq!(site.db.int("SELECT count(*) FROM permitq_attempt WHERE outcome = 'abandoned'").await, 0);
 }
 
 /// The server ends every connection to this database but the hand's.

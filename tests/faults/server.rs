@@ -1,10 +1,12 @@
 //! What the server does: it restarts, dies, turns read-only, ends connections and lets nobody in.
 
+use std::fs::File;
 use std::time::Duration;
 
 use loadtest::proxy::Proxy;
 use loadtest::servers::Server;
 use permitq::store::{Database, Dialect};
+use tempfile::TempDir;
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
@@ -15,7 +17,7 @@ use crate::support::site::{Site, until};
 mod alone {
     use super::*;
 
-    servers![alone: a_server_that_restarts_and_dies_is_waited_for, a_read_only_server_is_waited_for_and_left, a_full_server_is_waited_for,];
+    servers![alone: a_server_that_restarts_and_dies_is_waited_for, a_read_only_server_is_waited_for_and_left, a_full_server_is_waited_for, an_idle_fleet_outlives_a_restart_quietly,];
 }
 
 servers![killed_connections_are_replaced,];
@@ -92,5 +94,57 @@ async fn a_full_server_is_waited_for(server: Server) {
     assert!(stuck < 30, "nobody got in while there was work");
     let none = if site.db.database.dialect() == Dialect::Postgres { "-1" } else { "0" };
     block_in_place(|| server.execute(limit(none)));
+    nothing_lost_or_doubled(&site, &tasks, 3).await;
+}
+
+/// Nobody has anything to do when it goes, and everybody is there when it is back; in between they do not shout.
+async fn an_idle_fleet_outlives_a_restart_quietly(mut server: Server) {
+    let site = Site::new(Db::alone_on(&server).await, 3).await;
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("log");
+    // The beats and passes of the defaults: those who try again do so by them.
+    let settings = [
+        ("PERMITQ_LEASE__DURATION", "2m"),
+        ("PERMITQ_LEASE__HEARTBEAT", "15s"),
+        ("PERMITQ_LEASE__RECLAIM", "15s"),
+        ("PERMITQ_CONSUMER__POLL", "1s"),
+    ];
+    let _member = site.start_logged(&["run"], &settings, File::create(&log).unwrap());
+    registered(&site, 1).await;
+    block_in_place(|| server.kill9());
+    let down = Duration::from_secs(6);
+    sleep(down).await;
+    block_in_place(|| server.restart());
+    let site = site.reopened().await;
+    let tasks = site.enqueue(3, CALL).await;
+    nothing_lost_or_doubled(&site, &tasks, 3).await;
+    let said = std::fs::read_to_string(&log).unwrap().lines().filter(|line| line.contains("again")).count();
+    assert!(said > 0, "nobody noticed");
+    // Three loops, each less than twice a second.
+    assert!(said < 6 * usize::try_from(down.as_secs()).unwrap(), "{said} lines in {down:?}");
+}
+
+/// A wake-up is a hint: without it, everything is found by polling.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_cannot_listen_polls() {
+    let server = tokio::task::spawn_blocking(|| Server::postgres(false)).await.unwrap();
+    let site = Site::new(Db::alone_on(&server).await, 3).await;
+    let _members = three(&site);
+    registered(&site, 3).await;
+    let listeners = "FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()";
+    until("all listen", async || site.db.int(&format!("SELECT count(*) {listeners}")).await == 3).await;
+    // The connections they have are kept, and nobody gets another.
+    block_in_place(|| server.execute("ALTER ROLE permitq CONNECTION LIMIT 1"));
+    assert_eq!(site.db.int(&format!("SELECT count(pg_terminate_backend(pid)) {listeners}")).await, 3);
+    let row = r#"('call', '{"ms": 200}')"#;
+    for all in [3, 6, 9] {
+        site.db.sql(&format!("INSERT INTO permitq_task (kind, payload) VALUES {row}, {row}, {row}")).await;
+        let done = "SELECT count(*) FROM permitq_task WHERE state = 'succeeded'";
+        until("found by polling", async || site.db.int(done).await == all).await;
+    }
+    let tasks: Vec<i64> = (1..=9).collect();
+    assert_eq!(site.db.int(&format!("SELECT count(*) {listeners}")).await, 0, "nobody listens");
+    block_in_place(|| server.execute("ALTER ROLE permitq CONNECTION LIMIT -1"));
+    until("all listen again", async || site.db.int(&format!("SELECT count(*) {listeners}")).await == 3).await;
     nothing_lost_or_doubled(&site, &tasks, 3).await;
 }

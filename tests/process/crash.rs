@@ -71,7 +71,7 @@ async fn a_frozen_consumer_loses_its_attempt_and_goes_on_under_a_new_id(db: Db) 
     let patient = [("PERMITQ_DOWNSTREAM__DEFAULT__CALL_TIMEOUT", "5m")];
     let frozen = site.start_with(&["run", "--name", "frozen"], &patient);
     site.in_flight(1).await;
-    frozen.freeze();
+    site.freeze(&[&frozen]).await;
     let reclaimer = site.start(&["run", "--roles", "reclaim"]);
     site.state(task, State::Pending).await;
     assert_eq!(site.db.in_use().await, 1, "its call may still run: the permit cools");
@@ -119,7 +119,7 @@ async fn a_short_freeze_loses_nothing(db: Db) {
     let task = site.enqueue(1, CALL).await[0];
     let member = site.consumer("c");
     site.in_flight(1).await;
-    member.freeze();
+    site.freeze(&[&member]).await;
     site.in_flight(0).await;
     member.thaw();
     site.state(task, State::Succeeded).await;

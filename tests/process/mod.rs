@@ -1,10 +1,18 @@
 //! Real processes, killed, frozen and stopped for real.
 
+mod burst;
 mod crash;
 mod fleet;
+mod freeze;
+mod handler;
+mod heart;
 mod idle;
+mod kills;
+mod long;
+mod rights;
 mod probe;
 mod shutdown;
 mod stuck;
 mod tuning;
 mod wake;
+mod zone;

@@ -14,6 +14,7 @@ const CALL: Duration = Duration::from_millis(200);
 contract! {
     a_plain_update_of_max_permits_is_felt_within_a_second,
     a_counter_edited_by_hand_is_repaired_without_opening_the_cap,
+    nothing_that_starts_touches_the_semaphore,
 }
 
 /// From one second after the commit nothing new starts until `in_use < max_permits`; raising acts within a second.
@@ -52,4 +53,25 @@ async fn a_counter_edited_by_hand_is_repaired_without_opening_the_cap(db: Db) {
     .await;
     site.settled().await;
     site.cap_held(2).await;
+}
+
+/// A semaphore that is full must not look like one that was never filled.
+async fn nothing_that_starts_touches_the_semaphore(db: Db) {
+    let patient = [("PERMITQ_DOWNSTREAM__DEFAULT__CALL_TIMEOUT", "1m")];
+    let site = Site::new(db, 3).await;
+    let tasks = site.enqueue(3, Duration::from_secs(4)).await;
+    let _first = site.start_with(&["run", "--name", "first"], &patient);
+    site.in_flight(3).await;
+    let row = async || site.db.store().semaphores().await.unwrap();
+    let caps = async || site.db.int("SELECT count(*) FROM permitq_limit").await;
+    let before = (row().await, caps().await);
+    let _others: Vec<_> =
+        (0..5).map(|n| site.start_with(&["run", "--name", &format!("other{n}")], &patient)).collect();
+    for args in [&["migrate"][..], &["doctor"], &["audit"]] {
+        site.permitq(args).output().unwrap();
+    }
+    site.alive(6).await;
+    assert_eq!(site.stub.summary().in_flight, 3, "the calls that were running still are");
+    assert_eq!((row().await, caps().await), before);
+    site.nothing_lost_or_doubled(&tasks, 3).await;
 }

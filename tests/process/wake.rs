@@ -4,12 +4,13 @@
 
 use std::time::Duration;
 
-use permitq::model::NewTask;
+use permitq::model::{NewTask, Outcome};
 use permitq::store::Dialect;
 use serde_json::json;
+use sqlx::postgres::PgListener;
 use tokio::time::{Instant, sleep};
 
-use crate::support::Db;
+use crate::support::{Db, LEASE, ended};
 use crate::support::site::{Member, Site, until};
 
 contract! {
@@ -18,6 +19,7 @@ contract! {
     a_raised_cap_wakes_who_waits,
     an_ended_cooling_wakes_who_waits,
     what_is_handed_back_wakes_the_others,
+    ten_thousand_tasks_come_and_go_in_one_statement,
 }
 
 /// A jittered poll comes 15 s after the last look at the earliest.
@@ -125,6 +127,44 @@ async fn what_is_handed_back_wakes_the_others(db: Db) {
     .await;
     leaver.terminate();
     started(&site, 1, "handed back").await;
+}
+
+/// A hint carries no list, so it cannot be too long.
+async fn ten_thousand_tasks_come_and_go_in_one_statement(db: Db) {
+    let site = Site::new(db, 1).await;
+    let _fleet = fleet(&site, &["a", "b"]).await;
+    let rows = vec![r#"('call', '{"ms": 600}')"#; 10_000].join(", ");
+    site.db.sql(&format!("INSERT INTO permitq_task (kind, payload) VALUES {rows}")).await;
+    started(&site, 0, "ten thousand").await;
+    let cancel = "UPDATE permitq_task SET state = 'cancelled', finished_at = created_at WHERE state = 'pending'";
+    let cancelled = site.db.sql(cancel).await;
+    site.settled().await;
+    let seen = site.stub.summary().calls;
+    assert_eq!((cancelled + seen, site.db.int("SELECT count(*) FROM permitq_task").await), (10_000, 10_000));
+}
+
+/// A notification in every transaction costs PostgreSQL most of its throughput.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hand_overs_and_beats_notify_nobody() {
+    let db = Db::postgres().await.migrated().await;
+    let mut a = db.consumer("a").await;
+    let mut listener = PgListener::connect(db.url()).await.unwrap();
+    listener.listen("permitq").await.unwrap();
+    // One for a whole batch.
+    db.enqueue(80).await;
+    let mut done = Vec::new();
+    for _ in 0..20 {
+        let claims = a.exchange(&done, 4).await.claims;
+        assert_eq!(claims.len(), 4);
+        done = claims.into_iter().map(|claim| ended(claim, &Outcome::succeeded(None))).collect();
+        a.store.beat("a", LEASE).await.unwrap();
+    }
+    db.sql("NOTIFY permitq, 'the end'").await;
+    let mut heard = 0;
+    while listener.recv().await.unwrap().payload() != "the end" {
+        heard += 1;
+    }
+    assert_eq!(heard, 1);
 }
 
 /// Whoever was cut off hears again, and looks once for what it missed.

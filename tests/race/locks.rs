@@ -1,8 +1,12 @@
 //! Two units meet on one row: somebody holds it open, they run into it, and the order of the locks decides.
 
+use std::path::Path;
+use std::time::Duration;
+
 use permitq::model::{NewTask, Outcome, State};
-use permitq::store::{Cancelled, Recorded, Retried};
+use permitq::store::{Cancelled, Dialect, Recorded, Retried};
 use tokio::spawn;
+use tokio::time::timeout;
 
 use crate::support::{Db, ended};
 
@@ -15,6 +19,12 @@ contract![
     a_retry_that_meets_a_retry_happens_once,
     a_repair_counts_after_it_has_the_lock,
 ];
+
+mod skip {
+    use super::*;
+
+    servers![a_claim_passes_by_what_others_have_locked,];
+}
 
 async fn a_claim_decides_under_the_lock_and_not_before_it(db: Db) {
     // (cap while it looks, what the other transaction makes of it, claimed)
@@ -174,4 +184,24 @@ async fn a_repair_counts_after_it_has_the_lock(db: Db) {
     held.commit().await;
     assert_eq!(repair.await.unwrap().drift(), 0);
     db.holds(2).await;
+}
+
+/// Another claimer's transaction is stuck after its pick. It has locked what it picked, and nothing else.
+async fn a_claim_passes_by_what_others_have_locked(db: Db) {
+    db.set_max(20).await;
+    let tasks = db.enqueue(500).await;
+    let folder = if db.database.dialect() == Dialect::Postgres { "postgres" } else { "mysql" };
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql").join(folder).join("pick.sql");
+    let mut pick: String = std::fs::read_to_string(file).unwrap();
+    pick = pick.lines().filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join(" ");
+    for (n, value) in ["'default'", "'call'", "8"].into_iter().enumerate() {
+        pick = pick.replace(&format!("${}", n + 1), value).replacen('?', value, 1);
+    }
+    let held = db.hold(&[&pick]).await;
+    let mut a = db.consumer("a").await;
+    let claims = timeout(Duration::from_secs(20), a.claim(8)).await.expect("it waits for nobody");
+    let claimed: Vec<_> = claims.iter().map(|claim| claim.attempt.task).collect();
+    assert_eq!(claimed, tasks[8..16]);
+    held.roll_back().await;
+    assert_eq!(a.claim(8).await[0].attempt.task, tasks[0]);
 }

@@ -3,6 +3,7 @@
 mod cap;
 mod dropped;
 mod holes;
+mod keys;
 mod locks;
 mod pairs;
 mod torture;

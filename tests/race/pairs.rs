@@ -15,6 +15,7 @@ contract![
     a_cap_is_in_force_from_when_it_is_set_not_from_when_it_was_asked_for,
     a_claim_waits_for_the_repair_under_way,
     a_repair_waits_for_the_claim_under_way,
+    a_reclaimer_leaves_a_fresh_attempt_alone,
     a_fence_that_meets_a_beat_fences_nobody,
     a_beat_that_meets_a_fence_is_gone,
     a_cooling_is_ended_once_by_whoever_comes_first,
@@ -108,6 +109,30 @@ async fn a_repair_waits_for_the_claim_under_way(db: Db) {
     held.commit().await;
     assert_eq!(repair.await.unwrap(), Repair { in_use: 1, counted: 1, cooling: 0 });
     db.holds(1).await;
+}
+
+/// Its owner let it go and another claimed it, after the reclaimer had seen it and before it could take it.
+async fn a_reclaimer_leaves_a_fresh_attempt_alone(db: Db) {
+    let tasks = db.enqueue(2).await;
+    let mut lost = db.consumer("lost").await;
+    assert_eq!(lost.claim(2).await.len(), 2);
+    let mut fresh = db.consumer("fresh").await;
+    db.vanish("lost").await;
+    let again = format!(
+        "UPDATE permitq_task SET consumer = 'fresh', claim_no = claim_no + 1 WHERE id = {}",
+        tasks[0]
+    );
+    let held = db.hold(&[&again]).await;
+    let mut store = db.store();
+    let reclaim = spawn(async move { store.reclaim("r", LEASE, 0, 10).await.unwrap() });
+    let taken = meets(reclaim, held).await;
+    let taken: Vec<_> = taken.iter().map(|attempt| attempt.task).collect();
+    assert_eq!(taken, tasks[1..]);
+    let task = db.task(tasks[0]).await;
+    assert_eq!((task.state, task.claim_no, task.consumer.as_deref()), (State::Running, 2, Some("fresh")));
+    assert_eq!(fresh.store.beat("fresh", LEASE).await.unwrap().unwrap().len(), 1);
+    assert_eq!(db.reclaim().await, [] as [i64; 0]);
+    db.holds(2).await;
 }
 
 async fn a_fence_that_meets_a_beat_fences_nobody(db: Db) {

@@ -1,6 +1,7 @@
 //! A place where permitq runs as in production, in scaled time: a database, a stub downstream that counts, a
 //! configuration file, and consumers as processes that can be killed, frozen and told to stop.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -18,6 +19,13 @@ use super::Db;
 
 /// A permit whose call nobody saw end is held at most so long: 1 s + 0.5 s + 0.5 s + 2 s.
 pub(crate) const HOLD: Duration = Duration::from_secs(4);
+/// Settings that make it less: 0.5 s + 0.25 s + 0.25 s + 1 s, and calls of at most a second.
+pub(crate) const BRIEF: [(&str, &str); 4] = [
+    ("PERMITQ_DOWNSTREAM__DEFAULT__START_WINDOW", "500ms"),
+    ("PERMITQ_DOWNSTREAM__DEFAULT__CONNECT_TIMEOUT", "250ms"),
+    ("PERMITQ_DOWNSTREAM__DEFAULT__TCP_USER_TIMEOUT", "250ms"),
+    ("PERMITQ_DOWNSTREAM__DEFAULT__CALL_TIMEOUT", "1s"),
+];
 /// Nothing in a test takes longer; what does has failed.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -148,6 +156,16 @@ impl Site {
         self.db.conservation().await;
     }
 
+    /// Freezes them all, but not one that holds SQLite's write lock just then: it would hold up everybody until it wakes.
+    pub(crate) async fn freeze(&self, members: &[&Member]) {
+        members.iter().for_each(|member| member.freeze());
+        while self.db.try_sql("UPDATE permitq_semaphore SET in_use = in_use").await.is_err() {
+            members.iter().for_each(|member| member.thaw());
+            sleep(Duration::from_millis(20)).await;
+            members.iter().for_each(|member| member.freeze());
+        }
+    }
+
     /// Waits until so many calls are in flight downstream.
     pub(crate) async fn in_flight(&self, n: u32) {
         until(&format!("{n} calls in flight"), async || self.stub.summary().in_flight == n).await;
@@ -156,6 +174,45 @@ impl Site {
     /// Waits until the task is in this state.
     pub(crate) async fn state(&self, task: i64, state: State) {
         until(&format!("task {task} {state}"), async || self.db.task(task).await.state == state).await;
+    }
+
+    /// Does this, while the books are looked at again and again: they balance in every sample.
+    pub(crate) async fn watched<T>(&self, what: impl Future<Output = T>) -> T {
+        let over = Cell::new(false);
+        let done = async {
+            let done = what.await;
+            over.set(true);
+            done
+        };
+        let watch = async {
+            while !over.get() {
+                self.db.conservation().await;
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::join!(done, watch).0
+    }
+
+    /// So many consumers are registered and not gone.
+    pub(crate) async fn alive(&self, n: i64) {
+        let count = "SELECT count(*) FROM permitq_consumer WHERE state = 'alive'";
+        until(&format!("{n} alive"), async || self.db.int(count).await == n).await;
+    }
+
+    /// All is done, each task with one call, and nobody was declared gone but who took leave.
+    pub(crate) async fn nothing_lost_or_doubled(&self, tasks: &[i64], max: u32) {
+        self.settled().await;
+        self.cap_held(max).await;
+        for task in tasks {
+            assert_eq!(self.db.task(*task).await.state, State::Succeeded);
+        }
+        assert_eq!(self.stub.summary().calls, u64::try_from(tasks.len()).unwrap(), "one call each");
+        assert_eq!(self.abandoned().await, 0);
+    }
+
+    /// Attempts that were taken from their consumers.
+    pub(crate) async fn abandoned(&self) -> i64 {
+        self.db.int("SELECT count(*) FROM permitq_attempt WHERE outcome = 'abandoned'").await
     }
 
     /// The cap held, as the downstream and as the log have it.
@@ -198,7 +255,7 @@ impl Member {
         self.0.wait().unwrap();
     }
 
-    pub(crate) fn freeze(&self) {
+    fn freeze(&self) {
         self.signal(Signal::STOP);
     }
 
@@ -208,6 +265,10 @@ impl Member {
 
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
+    }
+
+    pub(crate) fn interrupt(&self) {
+        self.signal(Signal::INT);
     }
 
     fn signal(&self, signal: Signal) {

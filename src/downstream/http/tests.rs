@@ -242,6 +242,34 @@ async fn silence_ends_at_the_read_timeout_and_hangs_up() {
     }
 }
 
+/// In the middle of a call, with everything acknowledged: the kernel's keep-alive timer runs (`tr` is 2 in `proc_pid_net(5)`),
+/// and is over within its pause (`tm->when`, in hundredths of a second).
+#[tokio::test]
+async fn a_silent_connection_is_probed() {
+    let mut raw = Raw::start(|mut stream: TcpStream| async move {
+        let caller = format!(":{:04X}", stream.peer_addr()?.port());
+        let timer = || {
+            let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+            let row = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
+            let row = row.filter(|row| row[1].ends_with(&caller)).last();
+            row.and_then(|row| row[5].split_once(':').map(|(timer, when)| (timer.to_owned(), when.to_owned())))
+        };
+        let when = loop {
+            match timer() {
+                Some((timer, when)) if timer == "02" => break u64::from_str_radix(&when, 16).unwrap(),
+                _ => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        };
+        let body = format!("{when}");
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(answer.as_bytes()).await
+    })
+    .await;
+    let outcome = raw.outcome(raw.options()).await;
+    let when: u128 = text(&outcome).parse().unwrap();
+    assert!(when * 10 <= KEEP_ALIVE.as_millis(), "the first probe after {when}0 ms");
+}
+
 #[tokio::test]
 async fn answers_read_to_their_end_are_what_their_status_says() {
     let after = |seconds| Some(Duration::from_secs(seconds));

@@ -1,0 +1,4 @@
+//! A downstream that is slow, silent, busy or strange, and what a consumer makes of it.
+
+mod retry;
+mod timeout;
