@@ -109,6 +109,8 @@ const ANSWER: Duration = Duration::from_secs(5);
 async fn listen_once(url: &str, hint: &Hint) -> sqlx::Result<()> {
     let connect = async {
         let mut listener = sqlx::postgres::PgListener::connect(url).await?;
+        // It would try for half a minute before it told that the connection is lost, and nobody would poll meanwhile.
+        listener.eager_reconnect(false);
         listener.listen("permitq").await?;
         Ok::<_, sqlx::Error>(listener)
     };
