@@ -12,9 +12,9 @@ use crate::support::site::{Site, until};
 
 /// As POSIX (which counts westwards), as PostgreSQL and as MariaDB have it, and hours east of Greenwich.
 const ZONES: [(&str, &str, &str, i64); 3] = [
-    ("X5", "America/New_York", "-05:00", -5),
-    ("UTC", "UTC", "+00:00", 0),
-    ("X-9", "Asia/Tokyo", "+09:00", 9),
+    ("EST5", "America/New_York", "-05:00", -5),
+    ("UTC0", "UTC", "+00:00", 0),
+    ("JST-9", "Asia/Tokyo", "+09:00", 9),
 ];
 /// A poll, on a machine that is busy; a zone is an hour at least.
 const SOON: Duration = Duration::from_secs(10);
