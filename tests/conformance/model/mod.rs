@@ -109,7 +109,7 @@ enum Edit {
 fn edit() -> impl Strategy<Value = Edit> {
     let which = any::<usize>;
     prop_oneof![
-        2 => (0..9i64).prop_map(|in_use| Edit::Counter { in_use }),
+        4 => (0..9i64).prop_map(|in_use| Edit::Counter { in_use }),
         1 => which().prop_map(|which| Edit::DeleteTask { which }),
         2 => which().prop_map(|which| Edit::Reset { which }),
         1 => which().prop_map(|which| Edit::DeleteCooling { which }),
@@ -147,8 +147,8 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (0..7i64, any::<bool>()).prop_map(|(max, by_hand)| Op::Tune { max, by_hand }),
         3 => which().prop_map(|which| Op::Cancel { which }),
         3 => which().prop_map(|which| Op::Retry { which }),
-        3 => Just(Op::Repair),
-        3 => edit().prop_map(Op::ByHand),
+        5 => Just(Op::Repair),
+        6 => edit().prop_map(Op::ByHand),
     ]
 }
 
