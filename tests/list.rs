@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 /// Where the module `path` may be written, and what is left of it inside that file.
 fn files(path: &[&str]) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (root, path) = if path[0] == "src" { (root.join("src"), &path[1..]) } else { (root.join("tests"), path) };
+    let (root, path) =
+        if path[0] == "src" { (root.join("src"), &path[1..]) } else { (root.join("tests"), path) };
     // A module may also stand inside its parent's file.
     (1..=path.len())
         .rev()

@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn equal_retry_afters_are_spread() {
-        let retry = Retry { max_attempts: 9, backoff: Duration::from_secs(2), backoff_cap: Duration::from_secs(8) };
+        let retry =
+            Retry { max_attempts: 9, backoff: Duration::from_secs(2), backoff_cap: Duration::from_secs(8) };
         let after = Some(Duration::from_secs(5));
         let delays = [0.0, 0.25, 0.5, 1.0].map(|luck| retry.delay(1, luck, after).as_millis());
         assert_eq!(delays, [5000, 5500, 6000, 7000]);

@@ -230,9 +230,10 @@ async fn a_thousand_tasks_go_in_one_call(db: Db) {
 /// Twelve of them have the same key by mistake, and each is told.
 async fn thirteen_enqueues_get_thirteen_verdicts(db: Db) {
     let keys = [["hourly"; 12].as_slice(), &["other"]].concat();
-    let verdicts = join_all(keys.iter().map(async |key| {
-        db.store().enqueue(&[NewTask::new("call", "{}").key(*key)]).await.unwrap()[0]
-    }))
+    let verdicts = join_all(
+        keys.iter()
+            .map(async |key| db.store().enqueue(&[NewTask::new("call", "{}").key(*key)]).await.unwrap()[0]),
+    )
     .await;
     assert_eq!(verdicts.iter().filter(|verdict| verdict.created).count(), 2);
     assert!(verdicts[12].created);

@@ -170,11 +170,11 @@ async fn late_finisher_releases_nothing(db: Db) {
 
 /// Whatever the frozen first attempt reports in the end, the second one's word stands.
 async fn a_late_report_changes_no_final_state(db: Db) {
-    let late = [Outcome::retry("late", None), Outcome::failed("late"), Outcome::succeeded(Some("late".into()))];
+    let late =
+        [Outcome::retry("late", None), Outcome::failed("late"), Outcome::succeeded(Some("late".into()))];
     for last in [Outcome::retry("no", None), Outcome::failed("no"), Outcome::succeeded(Some("42".into()))] {
         for late in &late {
-            let id =
-                db.enqueue_one(NewTask { max_attempts: Some(2), ..NewTask::new("call", "{}") }).await;
+            let id = db.enqueue_one(NewTask { max_attempts: Some(2), ..NewTask::new("call", "{}") }).await;
             let mut first = db.consumer(&format!("first {id}")).await;
             let lost = ended(first.claim_one().await, late);
             db.vanish(&first.id).await;

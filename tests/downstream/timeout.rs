@@ -91,7 +91,10 @@ async fn each_limit_cuts_what_it_is_for() {
                 Some(why) => {
                     assert_eq!(task.state, State::Failed, "{read_timeout} {case:?}: {task:?}");
                     let error = log.error.unwrap();
-                    assert!(error.starts_with(why) || error.contains("the answer stopped"), "{read_timeout} {case:?}: {error}");
+                    assert!(
+                        error.starts_with(why) || error.contains("the answer stopped"),
+                        "{read_timeout} {case:?}: {error}"
+                    );
                 }
             }
         }

@@ -45,7 +45,12 @@ async fn a_contended_permit_is_never_idle_for_a_poll(db: Db) {
     let log = site.stub.summary().log;
     let mut gaps: Vec<_> = log.windows(2).map(|two| two[1].start_ms - two[0].end_ms.unwrap()).collect();
     gaps.sort_unstable();
-    println!("{:?}: idle between two calls: median {} ms, at most {} ms", site.db.database.dialect(), gaps[49], gaps[98]);
+    println!(
+        "{:?}: idle between two calls: median {} ms, at most {} ms",
+        site.db.database.dialect(),
+        gaps[49],
+        gaps[98]
+    );
     assert!(u128::from(gaps[97]) < POLL.as_millis(), "{gaps:?}");
 
     // And one task after a silence is found as soon as ever.

@@ -1,8 +1,8 @@
 //! A consumer inside another program, and handlers that do it harm.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Once};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 use std::thread::JoinHandle;
 use std::time::Duration;
 

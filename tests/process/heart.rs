@@ -52,7 +52,10 @@ async fn who_cannot_beat_stops_claiming_and_comes_back_under_a_new_id(db: Db) {
     assert_eq!(site.db.task(tasks[0]).await.state, State::Pending);
     // Fenced, it registers anew: that is a beat which needs no UPDATE, and worth one lease.
     let _reclaimer = site.start(&["run", "--roles", "reclaim"]);
-    until("gone", async || site.db.int("SELECT count(*) FROM permitq_consumer WHERE state = 'gone'").await > 0).await;
+    until("gone", async || {
+        site.db.int("SELECT count(*) FROM permitq_consumer WHERE state = 'gone'").await > 0
+    })
+    .await;
     site.db.mend("permitq_consumer").await;
     site.nothing_lost_or_doubled(&[&first[..], &tasks].concat(), 2).await;
     let owners = "SELECT count(DISTINCT consumer) FROM permitq_attempt";

@@ -51,12 +51,12 @@ async fn each_consumer_is_judged_by_its_own_lease(db: Db) {
 /// With eight beats a lease, as by default, the oldest beat of eight busy consumers is never a third of it old.
 async fn no_lease_comes_near_its_end(db: Db) {
     let lease = Duration::from_secs(12);
-    let settings =
-        [PATIENT[0], ("PERMITQ_LEASE__DURATION", "12s"), ("PERMITQ_LEASE__HEARTBEAT", "1500ms")];
+    let settings = [PATIENT[0], ("PERMITQ_LEASE__DURATION", "12s"), ("PERMITQ_LEASE__HEARTBEAT", "1500ms")];
     let site = Site::new(db, 8).await;
     let tasks = site.enqueue(8, Duration::from_secs(8)).await;
-    let _fleet: Vec<_> =
-        (0..8).map(|n| site.start_with(&["run", "--name", &format!("c{n}"), "--slots", "1"], &settings)).collect();
+    let _fleet: Vec<_> = (0..8)
+        .map(|n| site.start_with(&["run", "--name", &format!("c{n}"), "--slots", "1"], &settings))
+        .collect();
     site.in_flight(8).await;
     let mut store = site.db.store();
     let mut least = lease;

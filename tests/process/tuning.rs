@@ -65,7 +65,11 @@ async fn nothing_that_starts_touches_the_semaphore(db: Db) {
     let row = async || site.db.store().semaphores().await.unwrap();
     let caps = async || site.db.int("SELECT count(*) FROM permitq_limit").await;
     let before = (row().await, caps().await);
-    assert_eq!((before.0[0].max_permits, before.0[0].in_use), (3, 3), "what the operator said, and what runs");
+    assert_eq!(
+        (before.0[0].max_permits, before.0[0].in_use),
+        (3, 3),
+        "what the operator said, and what runs"
+    );
     let _others: Vec<_> =
         (0..5).map(|n| site.start_with(&["run", "--name", &format!("other{n}")], &patient)).collect();
     for args in [&["migrate"][..], &["doctor"], &["audit"]] {

@@ -10,8 +10,8 @@ use serde_json::json;
 use sqlx::postgres::PgListener;
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Db, LEASE, ended};
 use crate::support::site::{Member, Site, until};
+use crate::support::{Db, LEASE, ended};
 
 contract! {
     a_new_task_wakes_an_idle_fleet,
@@ -136,7 +136,8 @@ async fn ten_thousand_tasks_come_and_go_in_one_statement(db: Db) {
     let rows = vec![r#"('call', '{"ms": 600}')"#; 10_000].join(", ");
     site.db.sql(&format!("INSERT INTO permitq_task (kind, payload) VALUES {rows}")).await;
     started(&site, 0, "ten thousand").await;
-    let cancel = "UPDATE permitq_task SET state = 'cancelled', finished_at = created_at WHERE state = 'pending'";
+    let cancel =
+        "UPDATE permitq_task SET state = 'cancelled', finished_at = created_at WHERE state = 'pending'";
     let cancelled = site.db.sql(cancel).await;
     site.settled().await;
     let seen = site.stub.summary().calls;

@@ -252,7 +252,9 @@ async fn a_silent_connection_is_probed() {
             let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
             let row = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
             let row = row.filter(|row| row[1].ends_with(&caller)).last();
-            row.and_then(|row| row[5].split_once(':').map(|(timer, when)| (timer.to_owned(), when.to_owned())))
+            row.and_then(|row| {
+                row[5].split_once(':').map(|(timer, when)| (timer.to_owned(), when.to_owned()))
+            })
         };
         let when = loop {
             match timer() {

@@ -22,7 +22,7 @@ use crate::support::Db;
 const FLEET: usize = 3;
 /// Lives per database, and the most steps of each.
 const LIVES: u32 = 24;
-const STEPS: usize = 60;
+const STEPS: usize = 80;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -97,13 +97,25 @@ enum Op {
 /// What a person does at a SQL client.
 #[derive(Clone, Debug)]
 enum Edit {
-    Counter { in_use: i64 },
-    DeleteTask { which: usize },
+    Counter {
+        in_use: i64,
+    },
+    DeleteTask {
+        which: usize,
+    },
     /// A running task is made pending.
-    Reset { which: usize },
-    DeleteCooling { which: usize },
-    DeleteConsumer { who: usize },
-    Urgent { which: usize },
+    Reset {
+        which: usize,
+    },
+    DeleteCooling {
+        which: usize,
+    },
+    DeleteConsumer {
+        who: usize,
+    },
+    Urgent {
+        which: usize,
+    },
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -154,7 +166,11 @@ fn op() -> impl Strategy<Value = Op> {
 
 async fn live(db: &Db, ops: Vec<Op>) {
     let mut world = World::new(db).await;
-    for op in ops {
+    // Busy from the beginning.
+    let tasks =
+        Op::Enqueue { tasks: 8, priority: 1, on_abandon: OnAbandon::Retry, max_attempts: 3, later: false };
+    let claims = (0..2).map(|who| Op::Exchange { who, ends: 0, how: How::Succeeded, want: 2 });
+    for op in [tasks].into_iter().chain(claims).chain(ops) {
         world.step(op).await;
     }
     world.come_to_rest().await;

@@ -185,11 +185,8 @@ impl<'d> World<'d> {
             }
             Op::Exchange { who, ends, how, want } => {
                 let ends = ends.min(self.fleet[who].claims.len());
-                let done: Vec<Ended> = self.fleet[who]
-                    .claims
-                    .drain(..ends)
-                    .map(|claim| ended(claim, &how.outcome()))
-                    .collect();
+                let done: Vec<Ended> =
+                    self.fleet[who].claims.drain(..ends).map(|claim| ended(claim, &how.outcome())).collect();
                 let id = self.fleet[who].consumer.id.clone();
                 let mut freed = 0;
                 let mut expected = Vec::new();
@@ -229,7 +226,8 @@ impl<'d> World<'d> {
                 });
                 let all: Vec<_> = logged.chain(running).collect();
                 let Some((attempt, consumer)) = all.get(which % all.len().max(1)) else { return };
-                let expected = self.log.get_mut(attempt).is_some_and(|log| !std::mem::replace(&mut log.late, true));
+                let expected =
+                    self.log.get_mut(attempt).is_some_and(|log| !std::mem::replace(&mut log.late, true));
                 let key = (attempt.task, attempt.claim_no);
                 if clear && self.coolings.remove(&key).is_some() {
                     self.free(1);
@@ -306,7 +304,11 @@ impl<'d> World<'d> {
                     .take(usize::try_from(limit).unwrap())
                     .collect();
                 for (id, task) in &lost {
-                    self.end(*id, "reclaimer r", abandoned(task.attempts, task.max_attempts, task.on_abandon));
+                    self.end(
+                        *id,
+                        "reclaimer r",
+                        abandoned(task.attempts, task.max_attempts, task.on_abandon),
+                    );
                 }
                 let taken = self.people.reclaim("r", LEASE, 0, limit).await.unwrap();
                 let expected: Vec<_> = lost.into_iter().map(|(id, _)| id).collect();
@@ -314,7 +316,8 @@ impl<'d> World<'d> {
             }
             Op::EndCoolings { limit } => self.end_coolings(limit, now).await,
             Op::Promote { limit } => {
-                let mut due: Vec<_> = self.tasks.iter().filter(|(_, task)| task.state == State::Scheduled).collect();
+                let mut due: Vec<_> =
+                    self.tasks.iter().filter(|(_, task)| task.state == State::Scheduled).collect();
                 if due.iter().any(|(_, task)| is_near(task.run_at, now)) {
                     return;
                 }
@@ -411,8 +414,7 @@ impl<'d> World<'d> {
         let want = i64::try_from(want).unwrap();
         let free = self.max - self.in_use;
         let room = if want > freed { free + freed } else { free.min(0) + freed }.clamp(0, want);
-        let mut due: Vec<_> =
-            self.tasks.iter().filter(|(_, task)| task.state == State::Pending).collect();
+        let mut due: Vec<_> = self.tasks.iter().filter(|(_, task)| task.state == State::Pending).collect();
         due.sort_by_key(|(id, task)| (-task.priority, task.run_at, **id));
         let alive = self.life(id) == Some(Life::Alive);
         let room = if alive { usize::try_from(room).unwrap() } else { 0 };
@@ -442,7 +444,8 @@ impl<'d> World<'d> {
         self.free(freed);
         // Which of those that were due, the database says.
         let left = self.people.holders().await.unwrap();
-        let left: BTreeSet<_> = left.iter().filter_map(|holder| Some((holder.task?, holder.claim_no?))).collect();
+        let left: BTreeSet<_> =
+            left.iter().filter_map(|holder| Some((holder.task?, holder.claim_no?))).collect();
         let before = self.cooling();
         self.coolings.retain(|attempt, (_, until)| *until > now || left.contains(attempt));
         while before - self.cooling() < freed {
@@ -507,7 +510,8 @@ impl<'d> World<'d> {
         }
         let holders = self.people.holders().await.unwrap();
         let cooling: Vec<_> = holders.iter().filter(|h| h.state == PermitState::Cooling).collect();
-        let named: Vec<_> = cooling.iter().filter_map(|holder| Some((holder.task?, holder.claim_no?))).collect();
+        let named: Vec<_> =
+            cooling.iter().filter_map(|holder| Some((holder.task?, holder.claim_no?))).collect();
         assert_eq!(named.iter().copied().collect::<BTreeSet<_>>(), self.coolings.keys().copied().collect());
         assert_eq!(i64::try_from(cooling.len()).unwrap(), self.cooling());
         self.drift.clear();
