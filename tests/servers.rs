@@ -46,9 +46,10 @@ async fn clock(mut server: Server) {
     server.add_clock();
     let url = server.database("clock");
     let mut connection = connect(&url).await;
-    let query = match url.starts_with("postgres") {
-        true => "select (extract(epoch from clock_timestamp()) * 1000)::bigint",
-        false => "select cast(unix_timestamp(utc_timestamp(3)) * 1000 as signed)",
+    let query = if url.starts_with("postgres") {
+        "select (extract(epoch from clock_timestamp()) * 1000)::bigint"
+    } else {
+        "select cast(unix_timestamp(utc_timestamp(3)) * 1000 as signed)"
     };
     for ahead in [0, 3_600_000, -90_500, 0] {
         server.set_clock(ahead);

@@ -187,7 +187,7 @@ async fn a_late_report_changes_no_final_state(db: Db) {
             assert_eq!(first.finish(std::slice::from_ref(&lost)).await, [Recorded::Lost]);
             assert_eq!((db.task(id).await, db.store().attempts(id).await.unwrap()), (before.clone(), log));
             // It is evidence, and no more.
-            assert!(first.store.late(&first.id, lost.attempt, Some(500), "late", true).await.unwrap());
+            assert!(first.store.late(&first.id, &lost).await.unwrap());
             assert_eq!(db.task(id).await, before);
             db.holds(0).await;
         }

@@ -68,7 +68,7 @@ async fn decisions(db: &Db, found_rows: bool) {
     assert_eq!(store.cancel(task.id, "ann").await.unwrap(), Cancelled::Finished(State::Cancelled));
     assert_eq!(a.finish(std::slice::from_ref(&late)).await, [Recorded::Lost]);
     for (kept, in_use) in [(true, 0), (false, 0)] {
-        assert_eq!(store.late("a", late.attempt, Some(200), "ok", true).await.unwrap(), kept);
+        assert_eq!(store.late("a", &late).await.unwrap(), kept);
         db.holds(in_use).await;
     }
     assert_eq!(store.cancel(db.enqueue(1).await[0], "ann").await.unwrap(), Cancelled::Done);
@@ -90,7 +90,7 @@ async fn decisions(db: &Db, found_rows: bool) {
     assert_eq!(store.end_coolings("default", 9).await.unwrap(), 1);
     assert_eq!(store.end_coolings("default", 9).await.unwrap(), 0);
     for _ in 0..2 {
-        assert_eq!(store.repair("default", LEASE).await.unwrap().drift(), 0);
+        assert_eq!(store.repair("default", LEASE, "ann").await.unwrap().drift(), 0);
     }
     db.holds(0).await;
 }

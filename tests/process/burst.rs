@@ -43,7 +43,8 @@ async fn a_contended_permit_is_never_idle_for_a_poll(db: Db) {
     let mut tasks = site.enqueue(100, Duration::from_millis(5)).await;
     site.settled().await;
     let log = site.stub.summary().log;
-    let mut gaps: Vec<_> = log.windows(2).map(|two| two[1].start_ms - two[0].end_ms.unwrap()).collect();
+    let mut gaps: Vec<_> =
+        log.windows(2).map(|two| (two[1].start_us - two[0].end_us.unwrap()) / 1000).collect();
     gaps.sort_unstable();
     println!(
         "{:?}: idle between two calls: median {} ms, at most {} ms",

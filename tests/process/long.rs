@@ -59,16 +59,20 @@ async fn no_lease_comes_near_its_end(db: Db) {
         .collect();
     site.in_flight(8).await;
     let mut store = site.db.store();
-    let mut least = lease;
+    let mut shortest = lease;
     while site.stub.summary().in_flight == 8 {
         let now = store.clock().await.unwrap();
         for consumer in store.consumers().await.unwrap() {
             let left = u64::try_from(consumer.lease_until.as_microsecond() - now).unwrap();
-            least = least.min(Duration::from_micros(left));
+            shortest = shortest.min(Duration::from_micros(left));
         }
         sleep(Duration::from_millis(50)).await;
     }
-    println!("{:?}: the oldest beat was {:.1?} old", site.db.database.dialect(), lease.saturating_sub(least));
-    assert!(least > lease * 2 / 3, "only {least:?} left of {lease:?}");
+    println!(
+        "{:?}: the oldest beat was {:.1?} old",
+        site.db.database.dialect(),
+        lease.saturating_sub(shortest)
+    );
+    assert!(shortest > lease * 2 / 3, "only {shortest:?} left of {lease:?}");
     site.nothing_lost_or_doubled(&tasks, 8).await;
 }

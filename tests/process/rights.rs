@@ -31,7 +31,9 @@ async fn a_consumer_works_with_the_documented_rights(server: Server) {
     block_in_place(|| {
         server.execute(format!("CREATE USER {user}"));
         if !postgres {
-            grants.iter().for_each(|grant| server.execute(grant));
+            for grant in &grants {
+                server.execute(grant);
+            }
         }
     });
     if postgres {

@@ -158,11 +158,16 @@ impl Site {
 
     /// Freezes them all, but not one that holds SQLite's write lock just then: it would hold up everybody until it wakes.
     pub(crate) async fn freeze(&self, members: &[&Member]) {
-        members.iter().for_each(|member| member.freeze());
+        let signal = |signal| {
+            for member in members {
+                member.signal(signal);
+            }
+        };
+        signal(Signal::STOP);
         while self.db.try_sql("UPDATE permitq_semaphore SET in_use = in_use").await.is_err() {
-            members.iter().for_each(|member| member.thaw());
+            signal(Signal::CONT);
             sleep(Duration::from_millis(20)).await;
-            members.iter().for_each(|member| member.freeze());
+            signal(Signal::STOP);
         }
     }
 
@@ -253,10 +258,6 @@ impl Member {
     pub(crate) fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
-    }
-
-    fn freeze(&self) {
-        self.signal(Signal::STOP);
     }
 
     pub(crate) fn thaw(&self) {

@@ -250,9 +250,9 @@ async fn a_silent_connection_is_probed() {
         let caller = format!(":{:04X}", stream.peer_addr()?.port());
         let timer = || {
             let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
-            let row = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
-            let row = row.filter(|row| row[1].ends_with(&caller)).last();
-            row.and_then(|row| {
+            let mut rows = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
+            let ours = rows.find(|row| row[1].ends_with(&caller));
+            ours.and_then(|row| {
                 row[5].split_once(':').map(|(timer, when)| (timer.to_owned(), when.to_owned()))
             })
         };

@@ -90,6 +90,10 @@ enum Op {
     Retry {
         which: usize,
     },
+    /// A person takes a late answer for the result.
+    Accept {
+        which: usize,
+    },
     Repair,
     ByHand(Edit),
 }
@@ -159,6 +163,7 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (0..7i64, any::<bool>()).prop_map(|(max, by_hand)| Op::Tune { max, by_hand }),
         3 => which().prop_map(|which| Op::Cancel { which }),
         3 => which().prop_map(|which| Op::Retry { which }),
+        2 => which().prop_map(|which| Op::Accept { which }),
         5 => Just(Op::Repair),
         6 => edit().prop_map(Op::ByHand),
     ]

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use permitq::model::{Attempt, Claim, Ended, NewTask, OnAbandon, PermitState, RunAt, State};
-use permitq::store::{Cancelled, Filter, Left, Recorded, Repair, Retried, Store};
+use permitq::store::{Accepted, Cancelled, Filter, Left, Recorded, Repair, Retried, Store};
 
 use super::rules::{After, abandoned, is_near};
 use super::{Edit, FLEET, Op};
-use crate::support::{Consumer, Db, LEASE, ended};
+use crate::support::{Consumer, Db, LEASE, ended, late};
 
 /// A task as the model has it. Instants are read from the database after each step, in microseconds.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ struct Task {
     on_abandon: OnAbandon,
     consumer: Option<String>,
     until: i64,
+    /// It may not be called again before this instant.
+    waits_for: Option<i64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,12 +146,8 @@ impl<'d> World<'d> {
         if after.cools {
             self.coolings.insert((id, task.claim_no), (consumer.clone(), task.until));
         }
-        if after.waits {
-            task.run_at = task.until;
-        } else if !after.state.is_final() {
-            task.run_at = i64::MAX; // behind all that are pending now
-        }
         (task.state, task.attempts) = (after.state, after.attempts);
+        task.waits_for = after.waits.then_some(task.until);
         let known = self.log.insert(attempt, Log { consumer, ended_by: by.to_owned(), late: false });
         assert!(known.is_none(), "{attempt:?} ended twice");
     }
@@ -175,12 +174,10 @@ impl<'d> World<'d> {
             Op::EnqueueKeyed { key } => {
                 let task = NewTask::new("call", "{}").key(format!("key {key}"));
                 let done = self.people.enqueue(&[task]).await.unwrap()[0];
-                match self.keys.insert(key, done.id) {
-                    Some(id) => assert_eq!((done.id, done.created), (id, false)),
-                    None => {
-                        assert!(done.created);
-                        self.come(done.id, State::Pending, 0, OnAbandon::Retry, MAX_ATTEMPTS);
-                    }
+                let known = self.keys.insert(key, done.id);
+                assert_eq!((done.id, done.created), (known.unwrap_or(done.id), known.is_none()));
+                if done.created {
+                    self.come(done.id, State::Pending, 0, OnAbandon::Retry, MAX_ATTEMPTS);
                 }
             }
             Op::Exchange { who, ends, how, want } => {
@@ -232,8 +229,8 @@ impl<'d> World<'d> {
                 if clear && self.coolings.remove(&key).is_some() {
                     self.free(1);
                 }
-                assert!(!self.people.late("nobody", *attempt, Some(200), "not mine", true).await.unwrap());
-                let kept = self.people.late(consumer, *attempt, Some(200), "late", clear).await.unwrap();
+                assert!(!self.people.late("nobody", &late(*attempt, "not mine", true)).await.unwrap());
+                let kept = self.people.late(consumer, &late(*attempt, "late", clear)).await.unwrap();
                 assert_eq!(kept, expected);
             }
             Op::Beat { who } => {
@@ -373,12 +370,26 @@ impl<'d> World<'d> {
                 task.state = if waits { State::Scheduled } else { State::Pending };
                 task.attempts = 0;
             }
+            Op::Accept { which } => {
+                let Some(id) = self.pick(which, |_| true) else { return };
+                let said = self.log.iter().any(|(attempt, log)| attempt.task == id && log.late);
+                let task = self.tasks.get_mut(&id).unwrap();
+                let answer = self.people.accept(id, "ann").await.unwrap();
+                if !matches!(task.state, State::Scheduled | State::Pending | State::Failed) {
+                    assert_eq!(answer, Accepted::NotWaiting(task.state));
+                } else if said {
+                    assert!(matches!(answer, Accepted::Done(_)), "{answer:?}");
+                    task.state = State::Succeeded;
+                } else {
+                    assert_eq!(answer, Accepted::NoEvidence);
+                }
+            }
             Op::Repair => {
                 let counted = self.running() + self.cooling();
                 let highest = "SELECT max(max_permits) FROM permitq_limit WHERE semaphore = 'default'";
                 let cooling = (self.in_use - counted).clamp(0, self.db.int(highest).await);
                 let expected = Repair { in_use: self.in_use, counted, cooling };
-                assert_eq!(self.people.repair("default", HOLD).await.unwrap(), expected);
+                assert_eq!(self.people.repair("default", HOLD, "ann").await.unwrap(), expected);
                 self.in_use = counted + cooling;
                 self.drift.extend((0..cooling).map(|_| i64::MAX));
             }
@@ -397,6 +408,7 @@ impl<'d> World<'d> {
             on_abandon,
             consumer: None,
             until: 0,
+            waits_for: None,
         };
         assert!(self.tasks.insert(id, task).is_none());
     }
@@ -505,8 +517,10 @@ impl<'d> World<'d> {
             let foretold = (task.state, task.claim_no, task.attempts, &task.consumer, task.priority);
             let is = (row.state, row.claim_no, row.attempts, &row.consumer, row.priority);
             assert_eq!(is, foretold, "{row:?}");
+            let waits_for = task.waits_for.take();
+            assert!(waits_for.is_none_or(|until| row.run_at.as_microsecond() >= until), "{row:?}");
             task.run_at = row.run_at.as_microsecond();
-            task.until = row.until.map_or(0, |until| until.as_microsecond());
+            task.until = row.until.map_or(0, Timestamp::as_microsecond);
         }
         let holders = self.people.holders().await.unwrap();
         let cooling: Vec<_> = holders.iter().filter(|h| h.state == PermitState::Cooling).collect();
