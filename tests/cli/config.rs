@@ -54,7 +54,7 @@ fn a_port_in_use_is_said() {
 }
 
 /// Every key, and two values that are not its default.
-const KEYS: [(&str, &str, &str); 33] = [
+const KEYS: [(&str, &str, &str); 34] = [
     ("database.url", "sqlite://a.db", "sqlite://b.db"),
     ("database.statement_timeout", "9s", "11s"),
     ("database.clock_slack", "4s", "6s"),
@@ -66,6 +66,7 @@ const KEYS: [(&str, &str, &str); 33] = [
     ("lease.heartbeat", "14s", "16s"),
     ("lease.reclaim", "13s", "17s"),
     ("downstream.default.url", "http://127.0.0.1:1/a", "http://127.0.0.1:2/b"),
+    ("downstream.default.probe", "http://127.0.0.1:1/a/{key}", "http://127.0.0.1:2/b/{key}"),
     ("downstream.default.semaphore", "one", "two"),
     ("downstream.default.method", "PUT", "PATCH"),
     ("downstream.default.connect_timeout", "4s", "6s"),
