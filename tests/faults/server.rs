@@ -117,6 +117,8 @@ async fn an_idle_fleet_outlives_a_restart_quietly(mut server: Server) {
     block_in_place(|| server.restart());
     let site = site.reopened().await;
     let tasks = site.enqueue(3, CALL).await;
+    let done = "SELECT count(*) FROM permitq_task WHERE state = 'succeeded'";
+    until("all done", async || site.db.int(done).await == 3).await;
     nothing_lost_or_doubled(&site, &tasks, 3).await;
     let said = std::fs::read_to_string(&log).unwrap().lines().filter(|line| line.contains("again")).count();
     assert!(said > 0, "nobody noticed");

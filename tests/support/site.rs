@@ -163,11 +163,14 @@ impl Site {
                 member.signal(signal);
             }
         };
-        signal(Signal::STOP);
-        while self.db.try_sql("UPDATE permitq_semaphore SET in_use = in_use").await.is_err() {
+        loop {
+            signal(Signal::STOP);
+            until("all stopped", async || members.iter().all(|member| member.is_stopped())).await;
+            if self.db.try_sql("UPDATE permitq_semaphore SET in_use = in_use").await.is_ok() {
+                return;
+            }
             signal(Signal::CONT);
             sleep(Duration::from_millis(20)).await;
-            signal(Signal::STOP);
         }
     }
 
@@ -258,6 +261,15 @@ impl Member {
     pub(crate) fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
+    }
+
+    /// Every thread of it: one in the middle of a system call stops when that is over.
+    fn is_stopped(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        threads.into_iter().all(|thread| {
+            let stat = std::fs::read_to_string(thread.unwrap().path().join("stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with('T'))
+        })
     }
 
     pub(crate) fn thaw(&self) {
