@@ -2,6 +2,7 @@
 
 mod admin;
 mod claim;
+mod clock;
 mod cooling;
 mod enqueue;
 mod finish;
