@@ -1,4 +1,5 @@
--- Coolings of one semaphore whose calls must be over, at most $2.
+-- Coolings of one semaphore whose calls must be over as of an instant (microseconds), at most $3. The caller has compared that
+-- instant with its own clock; the host's may have stepped since.
 SELECT id, semaphore, task, claim_no FROM permitq_cooling
- WHERE until <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AND semaphore = $1
- ORDER BY id LIMIT $2
+ WHERE until <= $1 AND semaphore = $2
+ ORDER BY id LIMIT $3

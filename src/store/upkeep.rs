@@ -129,7 +129,13 @@ impl Store {
 
     /// Frees permits of one semaphore whose calls must be over, at most `limit`; answers how many.
     pub async fn end_coolings(&mut self, semaphore: &str, limit: i64) -> Result<i64> {
-        self.run(&EndCoolings { semaphore, limit }).await
+        let as_of = self.clock().await?;
+        self.end_coolings_as_of(semaphore, as_of, limit).await
+    }
+
+    /// The same, judged by an instant of the database's clock (microseconds since 1970) that was read before.
+    pub async fn end_coolings_as_of(&mut self, semaphore: &str, as_of: i64, limit: i64) -> Result<i64> {
+        self.run(&EndCoolings { semaphore, as_of, limit }).await
     }
 
     /// Permits that cool, ids above `after`, at most `limit`.
@@ -293,6 +299,7 @@ fn abandoned(row: &AnyRow) -> sqlx::Result<Ended> {
 
 struct EndCoolings<'a> {
     semaphore: &'a str,
+    as_of: i64,
     limit: i64,
 }
 
@@ -301,8 +308,8 @@ impl Unit for EndCoolings<'_> {
     const NAME: &'static str = "end coolings";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<i64> {
-        let rows =
-            sqlx::query(tx.sql.cooled).bind(self.semaphore).bind(self.limit).fetch_all(&mut *tx.conn).await?;
+        let query = sqlx::query(tx.sql.cooled).bind(self.as_of).bind(self.semaphore).bind(self.limit);
+        let rows = query.fetch_all(&mut *tx.conn).await?;
         let freed = free_coolings(tx, &rows).await?;
         permits(tx, self.semaphore, -freed).await?;
         Ok(freed)

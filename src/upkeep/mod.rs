@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{Clock, Instant};
 use crate::event::Event;
 use crate::model::STEP_SLACK;
-use crate::store::{Database, Error, Expired, Store};
+use crate::store::{ConsumerRow, Database, Error, Expired, Store};
 
 pub use prober::Prober;
 
@@ -40,7 +40,7 @@ pub struct Options {
     pub heartbeat: Duration,
     /// At least how long a permit cools that nothing explains.
     pub hold: Duration,
-    /// Who it is, in the log of what it takes back.
+    /// Who it is, in the log of what it takes back: `PID on HOST`, by which it knows its own process among the consumers.
     pub name: String,
 }
 
@@ -53,6 +53,8 @@ pub struct Upkeep {
     suspects: BTreeMap<String, (i64, Instant)>,
     /// Both clocks at the last pass.
     clocks: Option<(i64, Instant)>,
+    /// Both clocks at the first pass.
+    began: Option<(i64, Instant)>,
     /// No cooling ends before this instant: the database's clock has stepped.
     held_until: Option<Instant>,
     reported: BTreeSet<String>,
@@ -107,6 +109,7 @@ impl Upkeep {
             store: database.store(),
             suspects: BTreeMap::new(),
             clocks: None,
+            began: None,
             held_until: None,
             reported: BTreeSet::new(),
             audited: None,
@@ -150,7 +153,7 @@ impl Upkeep {
         if check.permits {
             for semaphore in self.store.semaphores().await? {
                 if semaphore.cooling > 0 {
-                    self.end_coolings(&semaphore.name).await?;
+                    self.end_coolings(&semaphore.name, check.now).await?;
                 }
                 if semaphore.in_use != semaphore.held + semaphore.cooling {
                     self.repair(&semaphore.name).await?;
@@ -191,6 +194,7 @@ impl Upkeep {
             }
         }
         self.clocks = Some((database, now));
+        self.began.get_or_insert((database, now));
         Ok(())
     }
 
@@ -241,12 +245,29 @@ impl Upkeep {
         }
     }
 
-    async fn end_coolings(&mut self, semaphore: &str) -> Result<(), Error> {
-        if self.held_until.is_some_and(|until| self.clock.now() < until) {
+    /// Whether the clock may have stepped before this process began to watch it, and others were there who would know. It
+    /// leaves coolings to them until it has watched for as long as any permit can be held; a consumer that died counts
+    /// until it is gone. Where nobody is older, there is nobody to wait for.
+    async fn is_too_young(&mut self, semaphore: &str) -> Result<bool, Error> {
+        let Some((first, since)) = self.began else { return Ok(true) };
+        let hold = self.options.hold.max(self.store.longest_hold(semaphore).await?);
+        if self.clock.now().since(since) >= hold {
+            return Ok(false);
+        }
+        let others = self.store.consumers().await?;
+        let own = |one: &ConsumerRow| format!("{} on {}", one.pid, one.host) == self.options.name;
+        Ok(others.iter().any(|one| one.started_at.as_microsecond() < first && !own(one)))
+    }
+
+    /// Those that were over at the instant that was compared with our own clock.
+    async fn end_coolings(&mut self, semaphore: &str, as_of: i64) -> Result<(), Error> {
+        if self.held_until.is_some_and(|until| self.clock.now() < until)
+            || self.is_too_young(semaphore).await?
+        {
             return Ok(());
         }
         loop {
-            let permits = self.store.end_coolings(semaphore, BATCH).await?;
+            let permits = self.store.end_coolings_as_of(semaphore, as_of, BATCH).await?;
             if permits > 0 {
                 Event::Cooled { semaphore, permits }.emit();
             }

@@ -3,6 +3,7 @@
 mod admin;
 mod by_hand;
 mod claim;
+mod clock;
 mod cooling;
 mod enqueue;
 mod finish;

@@ -1,6 +1,7 @@
 //! What can happen to the database and to the line to it, on the servers, with consumers as real processes. Every loop
 //! recovers by itself, nothing is lost or doubled, and the cap holds.
 
+mod chaos;
 mod commit;
 mod line;
 mod outage;

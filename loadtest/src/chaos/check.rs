@@ -31,6 +31,8 @@ pub struct Violation {
     pub promise: &'static str,
     /// By what.
     pub what: String,
+    /// It came about after all, only too late: a machine that is too busy can do that as well.
+    pub late: bool,
 }
 
 /// How long the permits that a kind of fault touched took to be free.
@@ -128,7 +130,11 @@ impl<'a> Judge<'a> {
     }
 
     fn breach(&mut self, promise: &'static str, what: String) {
-        self.found.violations.push(Violation { promise, what });
+        self.found.violations.push(Violation { promise, what, late: false });
+    }
+
+    fn late(&mut self, promise: &'static str, what: String) {
+        self.found.violations.push(Violation { promise, what, late: true });
     }
 
     /// The database's instant on our clock; `None` where no reading of it makes sense.
@@ -189,7 +195,7 @@ impl<'a> Judge<'a> {
                     continue;
                 }
                 let late = call.start - claimed.latest;
-                self.breach("I1", format!("{} arrived {late} ms after its claim", name(call)));
+                self.late("I1", format!("{} arrived {late} ms after its claim", name(call)));
             }
             let edited = self.edits.iter().any(|(edit, repaired)| {
                 edit.by < 0 && claimed.latest >= edit.sent && claimed.earliest <= *repaired
@@ -259,7 +265,7 @@ impl<'a> Judge<'a> {
             let took = repaired.saturating_sub(acked);
             self.found.repair_max_ms = self.found.repair_max_ms.max(took);
             if took > REPAIR + self.away(acked, repaired) {
-                self.breach("I2", format!("the edit at {acked} ms was repaired after {took} ms"));
+                self.late("I2", format!("the edit at {acked} ms was repaired after {took} ms"));
             }
         }
         if let Some(last) = self.seen.samples.last()
@@ -353,7 +359,7 @@ impl<'a> Judge<'a> {
                 let took = settled.saturating_sub(end);
                 self.found.settled_ms = Some(took);
                 if took > bound {
-                    self.breach("I5", format!("{took} ms after the faults, not {bound}, all was done"));
+                    self.late("I5", format!("{took} ms after the faults, not {bound}, all was done"));
                 }
             }
             None => self.breach("I5", format!("{bound} ms after the faults not all was done")),
@@ -457,7 +463,7 @@ impl<'a> Judge<'a> {
                     }
                 } else {
                     let (what, late) = (struck.what.name(), free - struck.at);
-                    self.breach("P5", format!("{late} ms after the {what} at {} ms all was free", struck.at));
+                    self.late("P5", format!("{late} ms after the {what} at {} ms all was free", struck.at));
                 }
             }
         }

@@ -263,6 +263,10 @@ impl Planner {
     /// Faults from time to time, once everybody is up and at work.
     fn stream(&mut self, ms: u64, place: Place, every: u64, fault: impl Fn(&mut Self) -> Fault) {
         let mut at = 2_000.min(ms / 4);
+        // Not all kinds begin at once.
+        if every > GAP * 2 {
+            at += self.rng.u64(0..every / 2);
+        }
         while at < ms {
             let fault = fault(self);
             if place.suffers(fault) {
