@@ -14,4 +14,5 @@ test-cluster: ## those with several database servers alone: a Galera cluster, a 
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	.ci/cargo-deny.sh --offline check licenses bans sources
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps

@@ -13,7 +13,9 @@ mod permits;
 mod place;
 mod readme;
 mod refused;
+mod secrets;
 mod task;
+mod tls;
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests start for themselves: PostgreSQL with pgbouncer, MariaDB, Galera with rsync for the cluster tests,
-# libfaketime to step a server's clock, and the sqlite3 command-line tool.
+# libfaketime to step a server's clock, the sqlite3 command-line tool, and openssl for certificates.
 # Does nothing where they are there already. Starts no system service: each test starts a private server of its own.
 set -eu
 
@@ -12,6 +12,7 @@ PATH=$PATH:/usr/sbin command -v pgbouncer >/dev/null || missing+=(pgbouncer)
 command -v sqlite3 >/dev/null || missing+=(sqlite3)
 command -v rsync >/dev/null || missing+=(rsync)
 compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || missing+=(libfaketime)
+command -v openssl >/dev/null || missing+=(openssl)
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 if ! command -v apt-get >/dev/null; then

@@ -1,5 +1,5 @@
-//! What permitq must withstand: a [`proxy`] and private database [`servers`] that fail on purpose, the [`torture`] that
-//! does everything at once, and the [`chaos`] that does it to real processes.
+//! What permitq must withstand: a [`proxy`] and private database [`servers`] that fail on purpose, [`tls`] that is right or
+//! wrong, the [`torture`] that does everything at once, and the [`chaos`] that does it to real processes.
 //!
 //! permitq's own tests call this library for a few seconds at a time; the binary runs it for as long as you like.
 
@@ -8,4 +8,5 @@ pub mod proxy;
 pub mod rate;
 pub mod servers;
 pub mod speed;
+pub mod tls;
 pub mod torture;

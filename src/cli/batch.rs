@@ -158,6 +158,12 @@ fn read(mut from: impl BufRead, file: &str) -> Result<Vec<(usize, NewTask)>, Fai
     Ok(tasks)
 }
 
+/// The tasks of a file with these bytes, or what is said of it.
+#[cfg(fuzzing)]
+pub fn fuzz(bytes: &[u8]) -> Result<Vec<(usize, NewTask)>, String> {
+    read(bytes, "file").map_err(|failure| failure.words().unwrap_or_default().to_owned())
+}
+
 pub(super) async fn run(path: &Path, global: &Global, out: &Out) -> Result<(), Failure> {
     let (file, tasks) = if path == Path::new("-") {
         ("<stdin>".to_owned(), read(std::io::stdin().lock(), "<stdin>")?)

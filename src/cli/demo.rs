@@ -5,9 +5,9 @@
 //! what the *downstream* counted.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -62,8 +62,10 @@ struct Stage {
 /// Runs the demo on `url`, or on a file of its own.
 pub(super) async fn run(options: &Options, url: Option<&str>, out: &Out) -> Result<ExitCode, Failure> {
     let failed = |error: std::io::Error| Failure::Failed(format!("demo: {error}"));
-    let folder = std::env::temp_dir().join(format!("permitq-demo-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let name = format!("permitq-demo-{}-{:08x}", std::process::id(), fastrand::u32(..));
+    let folder = std::env::temp_dir().join(name);
+    // Others may write there, too: it must be new, and ours alone.
+    DirBuilder::new().mode(0o700).create(&folder).map_err(failed)?;
     // A file of its own has one semaphore, `default`; in a database with other tasks the demo keeps to one of its own.
     let (url, semaphore) = match url {
         Some(url) => (url.to_owned(), "demo"),
@@ -130,7 +132,7 @@ impl Options {
         stage.store.enqueue(&vec![task; self.tasks as usize]).await?;
         let log = config.with_file_name("consumers.log");
         let mut fleet =
-            Fleet::start(self.consumers, &[format!("--config={}", config.display())], Some(&log))?;
+            Fleet::start(self.consumers, &[format!("--config={}", config.display())], None, Some(&log))?;
         let (trigger, shutdown) = shutdown::channel();
         let signalled = |error| Failure::Failed(format!("cannot listen for signals: {error}"));
         trigger.clone().on_signals().map_err(signalled)?;

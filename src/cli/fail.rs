@@ -40,9 +40,10 @@ impl Failure {
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
         match error {
-            store::Error::Url(_) | store::Error::Hosts { .. } | store::Error::NotBuilt(_) => {
-                Self::Usage(error.to_string())
-            }
+            store::Error::Url(_)
+            | store::Error::Unusable(_)
+            | store::Error::Hosts { .. }
+            | store::Error::NotBuilt(_) => Self::Usage(error.to_string()),
             _ => Self::Failed(error.to_string()),
         }
     }

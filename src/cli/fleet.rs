@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::fail::Failure;
 use super::{Global, log};
+use crate::config::Secret;
 use crate::shutdown::{self, Shutdown, Stage};
 
 /// Run several consumers on this host, as processes of their own.
@@ -30,7 +31,8 @@ pub(super) struct Options {
 impl Options {
     pub(super) async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
         log::start(&global.config(Vec::new())?)?;
-        let mut args = global.args();
+        let mut args: Vec<_> =
+            global.config.iter().map(|file| format!("--config={}", file.display())).collect();
         let (trigger, shutdown) = shutdown::channel();
         trigger
             .on_signals()
@@ -38,7 +40,8 @@ impl Options {
         if let Some(slots) = self.slots {
             args.push(format!("--slots={slots}"));
         }
-        let mut fleet = Fleet::start(self.consumers, &args, None)?;
+        let mut fleet =
+            Fleet::start(self.consumers, &args, global.database.as_ref().map(Secret::expose), None)?;
         Ok(ExitCode::from(fleet.watch(shutdown).await?))
     }
 }
@@ -48,6 +51,8 @@ pub(super) struct Fleet {
     /// The binary as it was at the start: a deploy may replace the file meanwhile.
     program: PathBuf,
     args: Vec<String>,
+    /// The database, where our own command line names one.
+    url: Option<String>,
     /// Where their logs go; to ours where `None`.
     log: Option<File>,
     /// Take no setting of ours from the environment.
@@ -78,11 +83,17 @@ impl Fleet {
     /// Starts `count` consumers, each as `permitq run ARGS`.
     ///
     /// With a `log` file of their own they are a demo's, and heed no setting in the environment either.
-    pub(super) fn start(count: u32, args: &[String], log: Option<&Path>) -> Result<Self, Failure> {
+    pub(super) fn start(
+        count: u32,
+        args: &[String],
+        url: Option<&str>,
+        log: Option<&Path>,
+    ) -> Result<Self, Failure> {
         let program = std::env::current_exe().map_err(cannot_start)?;
         let bare = log.is_some();
         let log = log.map(File::create).transpose().map_err(cannot_start)?;
-        let mut fleet = Self { program, args: args.to_vec(), log, bare, members: Vec::new() };
+        let (args, url) = (args.to_vec(), url.map(str::to_owned));
+        let mut fleet = Self { program, args, url, log, bare, members: Vec::new() };
         for number in 1..=count {
             let name = format!("c{number}");
             let now = Instant::now();
@@ -111,6 +122,10 @@ impl Fleet {
                     command.env_remove(name);
                 }
             }
+        }
+        if let Some(url) = &self.url {
+            // It may hold a password, and everybody sees a command line.
+            command.env("PERMITQ_DATABASE__URL", url);
         }
         command.arg("run").args(&self.args).args(["--name", name, "--while-stdin"]);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);

@@ -50,7 +50,7 @@ use clap::{Args, Parser, Subcommand};
 use fail::Failure;
 use out::Out;
 
-use crate::config::{Config, Sources, process_env};
+use crate::config::{Config, Secret, Sources, process_env};
 
 /// A task queue in your own SQL database with an exact, fleet-wide cap on calls in flight.
 #[derive(Debug, Parser)]
@@ -69,9 +69,10 @@ struct Global {
     /// Configuration file; else `PERMITQ_CONFIG`, then `permitq.toml` where there is one
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Database; else the environment's, then the configuration file's, then `sqlite://permitq.db`
+    /// Database; else the environment's, then the configuration file's, then `sqlite://permitq.db`. Everybody on this host
+    /// sees a command line: a URL with a password is better named as `env:NAME` or `file:PATH`
     #[arg(long, global = true, value_name = "URL")]
-    database: Option<String>,
+    database: Option<Secret>,
     /// Print JSON instead of text
     #[arg(long, global = true)]
     json: bool,
@@ -90,17 +91,11 @@ impl Global {
 
     fn load(&self, mut flags: Vec<(String, String)>, calls: bool) -> Result<Config, Failure> {
         if let Some(url) = &self.database {
-            flags.push(("database.url".to_owned(), url.clone()));
+            flags.push(("database.url".to_owned(), url.expose().to_owned()));
         }
         let sources =
             Sources { file: self.config.clone(), env: process_env(), calls, flags, ..Sources::default() };
         Config::load(&sources).map_err(|problems| Failure::Usage(problems.to_string()))
-    }
-
-    /// The same options again, for a child.
-    fn args(&self) -> Vec<String> {
-        let config = self.config.iter().map(|file| format!("--config={}", file.display()));
-        config.chain(self.database.iter().map(|url| format!("--database={url}"))).collect()
     }
 }
 
@@ -139,7 +134,9 @@ enum Command {
 impl Command {
     async fn run(self, global: &Global, out: &Out) -> Result<ExitCode, Failure> {
         match self {
-            Self::Demo(options) => return demo::run(&options, global.database.as_deref(), out).await,
+            Self::Demo(options) => {
+                return demo::run(&options, global.database.as_ref().map(Secret::expose), out).await;
+            }
             Self::Run(options) => return options.run(global).await,
             Self::Fleet(options) => return options.run(global).await,
             Self::Migrate => migrate::run(global, out).await,
@@ -168,7 +165,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to standard output with code 0, anything else to standard error with code 2.
-            let code = if error.print().is_ok() { error.exit_code() } else { 1 };
+            let text = error.render().ansi().to_string();
+            let code = if out::usage(&text, error.use_stderr()).is_ok() { error.exit_code() } else { 1 };
             return ExitCode::from(u8::try_from(code).unwrap_or(2));
         }
     };
@@ -186,6 +184,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             failure.code()
         }
     }
+}
+
+/// Ways in for the fuzz targets, in builds for them alone.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use super::batch::fuzz as batch;
+    pub use super::out::fuzz as terminal;
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 use serde::Serialize;
 
+use crate::store::mask_all;
+
 const BOLD: Style = Style::new().bold();
 const RED: Style = AnsiColor::Red.on_default().bold();
 
@@ -26,7 +28,7 @@ impl Out {
 
     /// Prints an answer: the value as one line of JSON, or the text that `human` makes.
     pub(super) fn answer(&self, value: &impl Serialize, human: impl FnOnce() -> String) -> io::Result<()> {
-        if self.json { self.data(&serde_json::to_string(value)?) } else { self.data(&human()) }
+        if self.json { self.data(&plain_json(&serde_json::to_string(value)?)) } else { self.data(&human()) }
     }
 
     /// Prints data, ending its last line; nothing where there is none.
@@ -54,6 +56,18 @@ impl Out {
     #[expect(clippy::unused_self, reason = "one way out for everything that is printed")]
     fn message(&self, text: &str) {
         drop(writeln!(anstream::stderr(), "{text}"));
+    }
+}
+
+/// Prints help, or what is wrong with the command line: an argument in the wrong place may be a URL with a password.
+pub(super) fn usage(text: &str, wrong: bool) -> io::Result<()> {
+    let text = mask_all(text);
+    if wrong {
+        anstream::stderr().write_all(text.as_bytes())
+    } else {
+        let mut stdout = anstream::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()
     }
 }
 
@@ -113,13 +127,38 @@ pub(super) fn section(heading: &str, text: &str) -> String {
     format!("{BOLD}{heading}{BOLD:#}\n{text}")
 }
 
-/// Text from elsewhere, without the control characters that would steer a terminal.
+/// Text from elsewhere, without what would steer a terminal, or show the text in another order than it has.
 pub(super) fn clean(text: &str) -> String {
-    let harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    let harmless = |c: char| !steers(c) || matches!(c, '\n' | '\t');
     if text.chars().all(harmless) {
         return text.to_owned();
     }
     text.chars().map(|c| if harmless(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()
+}
+
+/// JSON on one line, and of the same meaning, that steers no terminal either. Beside its texts it has no such character
+/// but the line breaks of a payload that was written over several lines.
+fn plain_json(json: &str) -> String {
+    let mut plain = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\n' | '\r' | '\t' => plain.push(' '),
+            c if steers(c) => plain.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// Control characters, and those that turn the direction of the text after them.
+fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text as it reaches a terminal, and as JSON.
+#[cfg(fuzzing)]
+pub fn fuzz(text: &str) -> (String, String) {
+    (clean(text), plain_json(&serde_json::Value::from(text).to_string()))
 }
 
 /// At most so many characters of the first line.
@@ -139,6 +178,12 @@ mod tests {
     fn an_answer_from_elsewhere_cannot_steer_the_terminal() {
         assert_eq!(clean("a\u{1b}[2Jb\r\n"), "a\\u{1b}[2Jb\\u{d}\n");
         assert_eq!(clean("größer 😀"), "größer 😀");
+        assert_eq!(clean("a\u{202e}b\u{9b}2J"), "a\\u{202e}b\\u{9b}2J");
+        let json = "{\n\t\"a\": \"\u{9b}2J\u{7f}\u{2066}ö\"}";
+        let plain = plain_json(json);
+        assert_eq!(plain, "{  \"a\": \"\\u009b2J\\u007f\\u2066ö\"}");
+        let read = |json| serde_json::from_str::<serde_json::Value>(json).unwrap();
+        assert_eq!(read(&plain), read(json));
     }
 
     #[test]

@@ -164,6 +164,8 @@ fn http(downstream: &Downstream) -> Result<HttpOptions, BadHttp> {
         url: downstream.url.expose().to_string(),
         method: downstream.method.to_string(),
         headers,
+        secrets: downstream.secrets().iter().map(|secret| secret.expose().to_owned()).collect(),
+        ca_file: downstream.ca_file.clone(),
         connect_timeout: limits.connect_timeout,
         read_timeout: downstream.read_timeout,
         tcp_user_timeout: limits.tcp_user_timeout,

@@ -1,8 +1,8 @@
 //! Gathers the layers and lays them over each other; every value keeps the name of the place it came from.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use ::config::{
     Config as Layered, ConfigError, Environment, FileFormat, Format, Map, Source, Value, ValueKind,
@@ -12,8 +12,8 @@ use super::{Problem, Problems};
 
 const COMMAND_LINE: &str = "command line";
 
-/// Everything that a configuration is made from.
-#[derive(Clone, Debug)]
+/// Everything that a configuration is made from. Prints as the files' names: all else may hold secrets.
+#[derive(Clone)]
 pub struct Sources {
     /// A file that somebody named, and that must be there; else the environment's `PERMITQ_CONFIG`.
     pub file: Option<PathBuf>,
@@ -36,6 +36,13 @@ impl Default for Sources {
             calls: true,
             flags: Vec::new(),
         }
+    }
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Sources");
+        shown.field("file", &self.file).field("default_file", &self.default_file).finish_non_exhaustive()
     }
 }
 

@@ -33,6 +33,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::Method;
@@ -145,6 +146,8 @@ pub struct Downstream {
     pub unclear_statuses: Vec<u16>,
     /// Secrets are resolved and marked sensitive, so that they print as `Sensitive`.
     pub headers: HeaderMap,
+    /// The CA that alone is trusted, as a PEM file; the system's where `None`.
+    pub ca_file: Option<PathBuf>,
     /// Every other limit and policy, `[retry]` included.
     pub limits: Limits,
 }
@@ -277,8 +280,22 @@ impl Downstream {
             read_timeout: limits.call_timeout,
             unclear_statuses: vec![202, 408, 502, 504, 520, 521, 522, 523, 524],
             headers: HeaderMap::new(),
+            ca_file: None,
             limits,
         }
+    }
+}
+
+impl Downstream {
+    /// What nobody but the downstream may learn: secret headers and parameters.
+    pub fn secrets(&self) -> Vec<Secret> {
+        let headers = self.headers.values().filter(|value| value.is_sensitive());
+        let headers = headers.filter_map(|value| value.to_str().ok()).flat_map(|value| {
+            // A downstream that complains of a token leaves its scheme out.
+            let token = value.split_once(' ').map(|(_scheme, token)| token.trim());
+            [Some(value), token].into_iter().flatten().map(str::to_owned)
+        });
+        headers.chain(self.url.secrets()).map(Secret::new).collect()
     }
 }
 

@@ -127,6 +127,7 @@ fn downstream(mut section: Section, found: &mut Findings) -> Option<Downstream> 
             clock_slack: limits.clock_slack,
             retry: limits.retry,
         },
+        ca_file: section.optional(found, "ca_file", "/etc/ssl/our-ca.pem"),
         headers: headers(section.section(found, "headers"), found),
         url: default.url,
     };
@@ -174,15 +175,9 @@ fn header(
             "visible ASCII characters and spaces would do".to_owned(),
         )
     })?;
-    let shown = if is_reference(&written) {
-        content.set_sensitive(true);
-        written
-    } else if is_sensitive(name) {
-        content.set_sensitive(true);
-        MASK.to_owned()
-    } else {
-        written
-    };
+    content.set_sensitive(is_reference(&written) || is_sensitive(name));
+    // Which of the other values are secrets, only the downstream knows.
+    let shown = if is_reference(&written) { written } else { MASK.to_owned() };
     Ok((header, content, shown))
 }
 

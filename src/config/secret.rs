@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{self, Read};
 
 use serde::{Serialize, Serializer};
 
@@ -24,6 +25,12 @@ impl Secret {
     }
 }
 
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(MASK)
@@ -42,7 +49,8 @@ impl Serialize for Secret {
     }
 }
 
-/// Whether a header or query parameter of this name is taken for a secret even where its value stands in the open.
+/// Whether a header or query parameter of this name is taken for a secret even where its value stands in the open: what
+/// the downstream says is searched for it.
 pub(super) fn is_sensitive(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["auth", "cookie", "credential", "key", "pass", "pwd", "secret", "sig", "token"]
@@ -76,8 +84,8 @@ pub(super) fn resolve(text: &str, env: &BTreeMap<String, String>) -> Result<Secr
         })?
     } else if let Some(path) = text.strip_prefix("file:") {
         let remedy = || "name a readable text file that holds nothing but the secret".to_owned();
-        let held = std::fs::read_to_string(path)
-            .map_err(|error| (format!("file {path:?} cannot be read: {error}"), remedy()))?;
+        let held =
+            read(path).map_err(|error| (format!("file {path:?} cannot be read: {error}"), remedy()))?;
         // Editors and `echo` end a file with a line break that is no part of the secret.
         let held = held.trim_end_matches(['\r', '\n']);
         if held.is_empty() {
@@ -88,6 +96,18 @@ pub(super) fn resolve(text: &str, env: &BTreeMap<String, String>) -> Result<Secr
         text.to_owned()
     };
     Ok(Secret(found))
+}
+
+/// No secret is longer, and a device that never ends is none.
+const FILE_MAX: u64 = 64 << 10;
+
+fn read(path: &str) -> io::Result<String> {
+    let mut held = String::new();
+    std::fs::File::open(path)?.take(FILE_MAX + 1).read_to_string(&mut held)?;
+    if held.len() as u64 > FILE_MAX {
+        return Err(io::Error::other("it holds more than 64 KiB"));
+    }
+    Ok(held)
 }
 
 #[cfg(test)]
@@ -122,5 +142,6 @@ mod tests {
         assert!(refusal("env:EMPTY").contains("EMPTY"));
         assert!(refusal("file:/no/such/file").contains("/no/such/file"));
         assert!(!refusal("env:Bearer hunter2").contains("hunter2"));
+        assert!(refusal("file:/dev/zero").contains("more than 64 KiB"));
     }
 }

@@ -2,6 +2,7 @@
 //! `PERMITQ_CONSUMER__SLOTS=4` mean the same.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -90,6 +91,16 @@ impl Setting for String {
 
     fn show(&self) -> String {
         self.clone()
+    }
+}
+
+impl Setting for PathBuf {
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(text.into())
+    }
+
+    fn show(&self) -> String {
+        self.display().to_string()
     }
 }
 

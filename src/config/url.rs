@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use reqwest::Url;
 
-use super::secret::{MASK, is_sensitive};
+use super::secret::is_sensitive;
+use crate::store::{check_url, mask};
 
 /// A database URL. It prints with its password masked.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,30 +28,13 @@ impl FromStr for DatabaseUrl {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const SCHEMES: [&str; 5] = ["sqlite", "postgres", "postgresql", "mysql", "mariadb"];
-        let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
-        match scheme {
-            // `sqlite:file.db` and `sqlite::memory:` are the driver's own short forms.
-            "sqlite" => Ok(Self(text.to_owned())),
-            _ if SCHEMES.contains(&scheme) => match Url::parse(text) {
-                Ok(url) if url.has_host() => Ok(Self(text.to_owned())),
-                Ok(_) => Err("the URL names no host".to_owned()),
-                Err(error) => {
-                    Err(format!("not a URL: {error}; special characters in a password are percent-encoded"))
-                }
-            },
-            // The text itself is not shown: it may hold a password in some unknown form.
-            _ => {
-                Err("not the URL of a database that is supported: sqlite, postgres, mysql, mariadb"
-                    .to_owned())
-            }
-        }
+        check_url(text).map(|()| Self(text.to_owned()))
     }
 }
 
 impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&masked(&self.0))
+        f.write_str(&mask(&self.0))
     }
 }
 
@@ -60,7 +44,8 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
-/// The URL of a downstream: `http` or `https`, no credentials. It prints with the secrets of its query masked.
+/// The URL of a downstream: `http` or `https`, no credentials. It prints with the values of its query masked:
+/// which of them are secrets, only the downstream knows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint(Url);
 
@@ -68,6 +53,15 @@ impl Endpoint {
     /// The URL with its whole query: for the HTTP client, never for a log.
     pub fn expose(&self) -> &Url {
         &self.0
+    }
+
+    /// Values of its query that are secrets by their names, as they are written and as they are meant.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = String> {
+        let written = self.0.query().into_iter().flat_map(|query| query.split('&'));
+        let written =
+            written.filter_map(|pair| pair.split_once('=')).map(|(n, v)| (n.to_owned(), v.to_owned()));
+        let meant = self.0.query_pairs().into_owned();
+        written.chain(meant).filter(|(name, _)| is_sensitive(name)).map(|(_, value)| value)
     }
 }
 
@@ -90,7 +84,7 @@ impl FromStr for Endpoint {
 
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&masked(self.0.as_str()))
+        f.write_str(&mask(self.0.as_str()))
     }
 }
 
@@ -100,42 +94,19 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// The URL without its password and without the values of secret query parameters. It looks at the text, not at the
-/// parsed URL, and takes everything up to the last `@` for credentials: rather masked too much than too little where a
-/// password holds a character that should have been encoded.
-fn masked(url: &str) -> String {
-    let (scheme, mut rest) = url.split_once("://").unwrap_or(("", url));
-    let mut user = String::new();
-    if let Some((credentials, host)) = rest.rsplit_once('@')
-        && let Some((name, _)) = credentials.split_once(':')
-    {
-        user = format!("{name}:{MASK}@");
-        rest = host;
-    }
-    let begin = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
-    let Some((path, query)) = rest.split_once('?') else {
-        return format!("{begin}{user}{rest}");
-    };
-    let pairs = query.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, _)) if is_sensitive(name) => format!("{name}={MASK}"),
-        _ => pair.to_owned(),
-    });
-    format!("{begin}{user}{path}?{}", pairs.collect::<Vec<_>>().join("&"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn passwords_are_masked() {
+    fn passwords_are_mask() {
         for (url, shown) in [
             ("postgres://u:hunter2@h:5432/db", "postgres://u:***@h:5432/db"),
             ("postgres://u:hunter2%2F@h/db", "postgres://u:***@h/db"),
             ("mysql://u@h/db", "mysql://u@h/db"),
             (
-                "mariadb://h/db?user=u&password=hunter2&ssl-mode=required",
-                "mariadb://h/db?user=u&password=***&ssl-mode=required",
+                "postgres://h/db?user=u&password=hunter2&sslmode=require",
+                "postgres://h/db?user=u&password=***&sslmode=require",
             ),
             ("sqlite://permitq.db", "sqlite://permitq.db"),
             ("sqlite:permitq.db", "sqlite:permitq.db"),
@@ -145,10 +116,8 @@ mod tests {
             assert_eq!(format!("{read:?}"), shown);
             assert_eq!(read.expose(), url);
         }
-        assert_eq!(masked("https://h/?token=hunter2&to=a@b"), "https://h/?token=***&to=a@b");
-        assert_eq!(masked("postgres://u:hunter2/x?y@h/db"), "postgres://u:***@h/db");
         let endpoint: Endpoint = "https://h/call?api_key=hunter2&n=1".parse().unwrap();
-        assert_eq!(format!("{endpoint:?}"), "https://h/call?api_key=***&n=1");
+        assert_eq!(format!("{endpoint:?}"), "https://h/call?api_key=***&n=***");
     }
 
     #[test]

@@ -160,6 +160,13 @@ impl Check<'_> {
                 format!("{} = {:?} would do", key("read_timeout"), human(limits.call_timeout)),
             );
         }
+        if downstream.ca_file.is_some() && downstream.url.expose().scheme() == "http" {
+            self.fault(
+                &[&key("ca_file"), &key("url")],
+                "a CA is named, but the URL is http://, so nothing is encrypted or checked",
+                "url = \"https://…\" would do",
+            );
+        }
         for status in &downstream.unclear_statuses {
             if !(100..=599).contains(status) {
                 self.fault(

@@ -9,7 +9,10 @@
 //!   after the first have *we* hung up; after the second the downstream may never learn that we are gone.
 //! - **`tcp_user_timeout`** bounds how late a request can still arrive, so it is part of the time that a permit cools.
 //! - **Keep-alive** probes every 15 s: NATs and load balancers forget silent connections after about a minute.
-//! - A body beyond the bound is read on to its end: only then is the downstream known to be done.
+//! - A body beyond the bound is read on to its end: only then is the downstream known to be done. What is kept of it never
+//!   grows beyond the bound, and compressed answers are neither asked for nor unpacked.
+//! - **No secret comes back.** A downstream that repeats the token it was sent, as some do when they refuse it, would put
+//!   it into the table and onto every screen: it is replaced by `***`.
 //!
 //! A body that ends with the connection (neither `Content-Length` nor chunked) counts as read to its end, as RFC 9112, 8
 //! has it; prefer a downstream that says how long its answers are.
@@ -19,12 +22,14 @@ mod tests;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, Request, Response, Url};
+use reqwest::{Certificate, Client, Method, Request, Response, Url};
 
+use super::secrets::Secrets;
 use super::text::{ERROR_MAX, chain, percent_encode};
 use super::{Call, Handler, Rules, Seen, classify, retry_after, within};
 use crate::model::Outcome;
@@ -62,6 +67,11 @@ pub struct HttpOptions {
     pub method: String,
     /// Sent with every call: name and value. Values may be secrets; they are never shown.
     pub headers: Vec<(String, String)>,
+    /// What must not come back with an answer: there it becomes `***`. Texts under 8 bytes are left alone, since they would
+    /// be found where they mean something else.
+    pub secrets: Vec<String>,
+    /// The certificates in this PEM file are trusted, and no others: for a downstream with a CA of its own.
+    pub ca_file: Option<PathBuf>,
     /// Until the connection stands, TLS included.
     pub connect_timeout: Duration,
     /// The longest silence: until the answer begins, and between its parts. Must exceed the longest call of a
@@ -84,6 +94,8 @@ impl Default for HttpOptions {
             url: "http://127.0.0.1:9000/call".to_owned(),
             method: "POST".to_owned(),
             headers: Vec::new(),
+            secrets: Vec::new(),
+            ca_file: None,
             connect_timeout: Duration::from_secs(5),
             read_timeout: Duration::from_mins(8),
             tcp_user_timeout: Duration::from_mins(1),
@@ -102,13 +114,14 @@ impl fmt::Debug for HttpOptions {
             .field("url", &Url::parse(&self.url).map_or_else(|_| "?".to_owned(), |url| shown(&url)))
             .field("method", &self.method)
             .field("headers", &names)
+            .field("ca_file", &self.ca_file)
             .field("connect_timeout", &self.connect_timeout)
             .field("read_timeout", &self.read_timeout)
             .field("tcp_user_timeout", &self.tcp_user_timeout)
             .field("unclear_statuses", &self.unclear_statuses)
             .field("stops_on_disconnect", &self.stops_on_disconnect)
             .field("max_result_bytes", &self.max_result_bytes)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -136,6 +149,9 @@ pub enum BadHttp {
     /// permitq sets this header itself.
     #[error("headers: {0} is set by permitq itself")]
     Ours(String),
+    /// The file with the CA cannot be used.
+    #[error("ca_file: {0:?} {1}; name a PEM file with the CA's certificate")]
+    Ca(PathBuf, String),
     /// No limit, or none worth the name.
     #[error("{0}: must be more than 0 and at most 7 days")]
     Limit(&'static str),
@@ -152,6 +168,7 @@ pub struct Http {
     headers: HeaderMap,
     read_timeout: Duration,
     rules: Rules,
+    secrets: Secrets,
 }
 
 impl fmt::Debug for Http {
@@ -193,6 +210,7 @@ impl Http {
             method: method(&options.method)?,
             headers: headers(&options.headers)?,
             read_timeout: options.read_timeout,
+            secrets: Secrets::new(&options.secrets),
             rules: Rules {
                 unclear_statuses: options.unclear_statuses,
                 stops_on_disconnect: options.stops_on_disconnect,
@@ -221,7 +239,7 @@ impl Http {
         match within(self.read_timeout, self.client.execute(request)).await {
             Some(Ok(response)) => self.answer(response).await,
             // Name resolution, TCP or TLS failed.
-            Some(Err(error)) if error.is_connect() => Seen::NotConnected(chain(&error.without_url())),
+            Some(Err(error)) if error.is_connect() => Seen::NotConnected(unreached(error)),
             Some(Err(error)) => Seen::Broken { status: None, error: chain(&error.without_url()) },
             None => Seen::TimedOut { status: None, error: self.silent("no answer") },
         }
@@ -240,7 +258,10 @@ impl Http {
                     body.extend_from_slice(&chunk[..room]);
                     more |= room < chunk.len();
                 }
-                Some(Ok(None)) => return Seen::Answer { status, retry_after, body, more },
+                Some(Ok(None)) => {
+                    let body = self.secrets.hide(body, more);
+                    return Seen::Answer { status, retry_after, body, more };
+                }
                 Some(Err(error)) => {
                     let error = format!("the answer broke off: {}", chain(&error.without_url()));
                     return Seen::Broken { status: Some(status), error };
@@ -274,7 +295,11 @@ pub(super) fn client(options: &HttpOptions) -> Result<Client, BadHttp> {
         // Fails only where another thread was faster, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
-    Client::builder()
+    let mut builder = Client::builder();
+    if let Some(file) = &options.ca_file {
+        builder = builder.tls_certs_only(certificates(file)?);
+    }
+    builder
         .user_agent(concat!("permitq/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(options.connect_timeout)
         .tcp_user_timeout(options.tcp_user_timeout)
@@ -289,6 +314,29 @@ pub(super) fn client(options: &HttpOptions) -> Result<Client, BadHttp> {
         .no_proxy()
         .build()
         .map_err(|error| BadHttp::Client(chain(&error)))
+}
+
+/// Why no connection came about, and what to do where that is known.
+fn unreached(error: reqwest::Error) -> String {
+    let said = chain(&error.without_url());
+    // A bad signature: another CA has the same name.
+    let remedy = if said.contains("UnknownIssuer") || said.contains("BadSignature") {
+        "; name the CA that signed it: ca_file"
+    } else if said.contains("corrupt message") {
+        "; does it speak TLS at this port?"
+    } else {
+        ""
+    };
+    said + remedy
+}
+
+fn certificates(file: &Path) -> Result<Vec<Certificate>, BadHttp> {
+    let bad = |why: String| BadHttp::Ca(file.to_owned(), why);
+    let pem = std::fs::read(file).map_err(|error| bad(format!("cannot be read: {error}")))?;
+    let certificates = Certificate::from_pem_bundle(&pem);
+    let certificates = certificates.map_err(|error| bad(format!("is not PEM: {}", chain(&error))))?;
+    // Without one, no downstream would be trusted, and each call would say so in its own way.
+    if certificates.is_empty() { Err(bad("holds no certificate".to_owned())) } else { Ok(certificates) }
 }
 
 fn method(name: &str) -> Result<Method, BadHttp> {

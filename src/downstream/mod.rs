@@ -6,6 +6,7 @@
 mod classify;
 mod http;
 mod probe;
+mod secrets;
 #[cfg(feature = "cli")]
 pub mod stub;
 mod text;

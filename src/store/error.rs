@@ -9,6 +9,9 @@ pub enum Error {
     /// The URL names no database we know.
     #[error("database URL {0:?}: use sqlite://FILE, postgres://…, mysql://… or mariadb://…")]
     Url(String),
+    /// The URL cannot be used as it is written.
+    #[error("database URL: {0}")]
+    Unusable(String),
     /// The URLs cannot lead to one database.
     #[error("database URLs {urls}: {why}; name the hosts of one")]
     Hosts {

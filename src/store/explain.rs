@@ -127,7 +127,7 @@ fn unreachable(error: &io::Error) -> &'static str {
 fn tls(said: &str) -> &'static str {
     if said.contains("does not support") || said.contains("not support") {
         "switch TLS on at the server, or off in the URL: ?sslmode=disable (PostgreSQL), ?ssl-mode=DISABLED (MySQL, MariaDB)"
-    } else if said.contains("UnknownIssuer") || said.contains("CaUsedAsEndEntity") {
+    } else if ["UnknownIssuer", "BadSignature", "CaUsedAsEndEntity"].iter().any(|why| said.contains(why)) {
         "name the CA that signed the server's certificate: ?sslrootcert=FILE (PostgreSQL), ?ssl-ca=FILE (MySQL, MariaDB)"
     } else if said.contains("valid for") || said.contains("NotValidForName") {
         "name the host in the URL as the server's certificate does"

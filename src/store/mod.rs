@@ -25,6 +25,7 @@ mod server;
 mod sql;
 mod unit;
 mod upkeep;
+mod url;
 mod view;
 
 pub use admin::{Accepted, Cancelled, Retried};
@@ -42,6 +43,9 @@ pub use upkeep::{Check, Cooling, Expired, Repair};
 pub use view::{Action, AttemptLog, ConsumerRow, Filter};
 
 pub(crate) use sql::Sql;
+#[cfg(feature = "cli")]
+pub(crate) use url::mask_all;
+pub(crate) use url::{check as check_url, mask};
 
 use database::Connection;
 

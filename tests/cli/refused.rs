@@ -10,12 +10,12 @@ use super::{Bench, Ran};
 
 impl Bench {
     /// `permitq ARGS --database URL` fails with one line of these words.
-    fn refused(&self, url: &str, args: &[&str], words: &[&str]) {
+    pub(super) fn refused(&self, url: &str, args: &[&str], words: &[&str]) {
         let ran = self.at(url, args).fails(1, words).says(&["error: "]);
         assert_eq!(ran.err.lines().count(), 1, "{ran:?}");
     }
 
-    fn at(&self, url: &str, args: &[&str]) -> Ran {
+    pub(super) fn at(&self, url: &str, args: &[&str]) -> Ran {
         self.run(&[args, &["--database", url]].concat())
     }
 }
@@ -99,36 +99,6 @@ fn a_wrong_password_is_not_shown() {
         &["migrate"],
         &["let this host and user in, in its pg_hba.conf"],
     );
-}
-
-#[test]
-fn tls_that_one_side_insists_on() {
-    let bench = Bench::new();
-    let mut postgres = Server::postgres(false);
-    let url = postgres.database("tls");
-    let migrate = |url: &str, query: &str| bench.at(&format!("{url}?{query}"), &["migrate"]);
-    let refused = |url: &str, query: &str, words: &[&str]| {
-        bench.refused(&format!("{url}?{query}"), &["migrate"], words);
-    };
-    refused(&url, "sslmode=require", &["switch TLS on at the server, or off in the URL"]);
-    postgres.certify();
-    postgres.set_hba("host all postgres 127.0.0.1/32 trust\nhostssl all all 127.0.0.1/32 trust\n");
-    refused(&url, "sslmode=disable", &["no encryption", "?sslmode=require"]);
-    refused(&url, "sslmode=verify-full", &["UnknownIssuer", "name the CA", "?sslrootcert=FILE"]);
-    migrate(&url, "sslmode=require").ok();
-    let certificate = postgres.home().join("data/server.crt").display().to_string();
-    migrate(&url, &format!("sslmode=verify-full&sslrootcert={certificate}")).ok();
-
-    let mut mariadb = Server::mariadb(false);
-    let url = mariadb.database("tls");
-    refused(&url, "ssl-mode=REQUIRED", &["switch TLS on at the server, or off in the URL"]);
-    mariadb.certify();
-    mariadb.add_options(&["--require-secure-transport=ON"]);
-    refused(&url, "ssl-mode=DISABLED", &["?ssl-mode=REQUIRED"]);
-    refused(&url, "ssl-mode=VERIFY_IDENTITY", &["UnknownIssuer", "name the CA", "?ssl-ca=FILE"]);
-    migrate(&url, "ssl-mode=REQUIRED").ok();
-    let certificate = mariadb.home().join("data/server.crt").display().to_string();
-    migrate(&url, &format!("ssl-mode=VERIFY_IDENTITY&ssl-ca={certificate}")).ok();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -293,6 +263,11 @@ impl Hand {
     pub(super) fn execute(&mut self, statement: &str) {
         let statement = sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned()));
         self.0.block_on(statement.execute(&mut self.1)).unwrap();
+    }
+
+    pub(super) fn texts(&mut self, query: &str) -> Vec<String> {
+        let query = sqlx::query_scalar(sqlx::AssertSqlSafe(query.to_owned()));
+        self.0.block_on(query.fetch_all(&mut self.1)).unwrap()
     }
 
     fn number(&mut self, query: &str) -> i64 {

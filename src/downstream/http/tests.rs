@@ -336,6 +336,95 @@ async fn a_huge_answer_is_read_to_its_end_and_its_beginning_kept() {
 }
 
 #[tokio::test]
+async fn a_redirect_takes_nothing_to_another_host() {
+    let mut elsewhere = Raw::saying("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+    for status in ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"] {
+        for to in [format!("http://{}/", elsewhere.addr), format!("//{}/", elsewhere.addr)] {
+            let answer = format!("HTTP/1.1 {status}\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");
+            let mut raw = Raw::saying(Box::leak(answer.into_boxed_str())).await;
+            let headers = vec![("Authorization".to_owned(), "Bearer s3cret".to_owned())];
+            let outcome = raw.outcome(HttpOptions { headers, ..raw.options() }).await;
+            assert!(text(&outcome).ends_with("(redirects are not followed)"), "{outcome:?}");
+        }
+    }
+    TcpStream::connect(elsewhere.addr).await.unwrap().shutdown().await.unwrap();
+    assert_eq!(within(elsewhere.requests.recv()).await.unwrap(), "", "nobody came but this test");
+}
+
+#[tokio::test]
+async fn a_task_says_what_is_sent_and_never_where_or_how() {
+    const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let evil =
+        "http://evil/ //evil/../..%2f?a=b#c @evil:1 \r\nX-Evil: 1\r\n\r\nGET / HTTP/1.1\r\n \0\u{1b}[2J";
+    let mut raw = Raw::saying(OK).await;
+    let http = http(raw.options());
+    let call =
+        Call { kind: evil.to_owned(), biz_key: Some(evil.to_owned()), payload: evil.to_owned(), ..call() };
+    assert_eq!(http.call(&call).await.status, Some(200));
+    let request = raw.requests.recv().await.unwrap();
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("POST /call HTTP/1.1\r\n"), "{head}");
+    assert_eq!(
+        head.matches("evil").count(),
+        head.matches("%2Fevil").count() + head.matches("%40evil").count()
+    );
+    let lines: Vec<_> = head.lines().skip(1).map(|line| line.split_once(": ").unwrap()).collect();
+    let host: Vec<_> = lines.iter().filter(|(name, _)| *name == "host").map(|(_, value)| *value).collect();
+    assert_eq!((host, body), (vec![raw.addr.to_string().as_str()], evil));
+    let mut names: Vec<_> = lines.iter().map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    let expected = ["accept", "content-length", "content-type", "host", "idempotency-key", "user-agent"];
+    let ours = ["x-permitq-attempt", "x-permitq-fencing-token", "x-permitq-key"];
+    assert_eq!(names, [&expected[..], &ours].concat());
+    assert!(!head.contains("accept-encoding"), "answers are not asked for compressed");
+
+    // The one header that comes from the database as it stands: a hand at the table may have put anything there.
+    let outcome = http.call(&Call { idempotency_key: "a\r\nX-Evil: 1".to_owned(), ..call }).await;
+    assert!(matches!(outcome.verdict, Verdict::Failed { .. }) && outcome.end == End::Clear, "{outcome:?}");
+    assert!(text(&outcome).contains("the request cannot be built"), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn heads_that_never_end_are_given_up() {
+    let lost = End::Unclear(Why::Connection);
+    for line in ["X-More: and more\r\n", "X-Long: ", "no end of a line "] {
+        let mut raw = Raw::start(move |mut stream| async move {
+            stream.write_all(b"HTTP/1.1 200 OK\r\n").await?;
+            // Until the caller has enough.
+            while stream.write_all(line.as_bytes()).await.is_ok() {}
+            Ok(())
+        })
+        .await;
+        assert_retried(&raw.outcome(raw.options()).await, lost, "");
+    }
+    // Answers before the answer, without end: they are no sign of life.
+    let mut raw = Raw::start(async |mut stream: TcpStream| {
+        while stream.write_all(b"HTTP/1.1 102 Processing\r\n\r\n").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
+    })
+    .await;
+    let options = HttpOptions { read_timeout: Duration::from_millis(300), ..raw.options() };
+    assert_retried(&raw.outcome(options).await, End::Unclear(Why::Timeout), "no answer for 300ms");
+}
+
+#[tokio::test]
+async fn what_was_told_in_confidence_does_not_come_back() {
+    let mut raw = Raw::start(async |mut stream: TcpStream| {
+        let body = "who is Bearer s3cret-token? no s3cret-token is known here, s3cret-tok";
+        let head = format!("HTTP/1.1 403 Forbidden\r\nContent-Length: {}\r\n\r\n", body.len());
+        stream.write_all(format!("{head}{body}").as_bytes()).await?;
+        stream.shutdown().await
+    })
+    .await;
+    let secrets = vec!["Bearer s3cret-token".to_owned(), "s3cret-token".to_owned(), "no".to_owned()];
+    let outcome = raw.outcome(HttpOptions { secrets, ..raw.options() }).await;
+    let said = "HTTP 403 Forbidden: who is ***? no *** is known here, s3cret-tok";
+    assert_eq!(text(&outcome), said);
+}
+
+#[tokio::test]
 async fn dropping_the_call_hangs_up() {
     let (hung_up, mut seen) = mpsc::unbounded_channel();
     let mut raw = Raw::start(move |mut stream| {
