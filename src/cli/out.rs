@@ -1,6 +1,7 @@
 //! Everything that a command prints. Data goes to standard output, messages to standard error; `anstream` takes the
 //! colours out where nobody sees them (a pipe, `NO_COLOR`).
 
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
 use clap::builder::styling::{AnsiColor, Style};
@@ -143,7 +144,10 @@ fn plain_json(json: &str) -> String {
     for c in json.chars() {
         match c {
             '\n' | '\r' | '\t' => plain.push(' '),
-            c if steers(c) => plain.push_str(&format!("\\u{:04x}", u32::from(c))),
+            // Writing to a String cannot fail.
+            c if steers(c) => {
+                let _ = write!(plain, "\\u{:04x}", u32::from(c));
+            }
             c => plain.push(c),
         }
     }

@@ -25,13 +25,18 @@ fn secret(name: &str) -> String {
 
 /// As it stands in a URL.
 fn encoded(name: &str) -> String {
-    secret(name).bytes().map(|byte| format!("%{byte:02X}")).collect()
+    percent(&secret(name))
+}
+
+/// Every byte as `%XX`.
+fn percent(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat()
 }
 
 /// What a secret may look like: plain, escaped and percent-encoded it has its core, unless every letter was encoded; and
 /// in base64 it stands in one of three ways, its ends mixed with its neighbours.
 fn forms() -> Vec<String> {
-    let mut forms = vec![CORE.to_owned(), CORE.bytes().map(|byte| format!("%{byte:02X}")).collect()];
+    let mut forms = vec![CORE.to_owned(), percent(CORE)];
     forms.extend((0..3).map(|before| {
         let text = [&b"xx"[..before], CORE.as_bytes()].concat();
         base64(&text).chars().skip(4 * usize::from(before > 0)).take(12).collect()
@@ -52,10 +57,10 @@ fn base64(bytes: &[u8]) -> String {
 #[track_caller]
 fn hides(what: &str, text: &str) {
     for form in forms() {
-        if let Some(at) = text.find(&form) {
-            let (from, to) = (text.floor_char_boundary(at.saturating_sub(200)), text.len().min(at + 100));
-            panic!("{what}: {form} in …{}…", &text[from..text.ceil_char_boundary(to)]);
-        }
+        let at = text.find(&form);
+        let from = text.floor_char_boundary(at.unwrap_or_default().saturating_sub(200));
+        let to = text.ceil_char_boundary(text.len().min(at.unwrap_or_default() + 100));
+        assert!(at.is_none(), "{what}: {form} in …{}…", &text[from..to]);
     }
 }
 
@@ -197,15 +202,15 @@ fn parrot() -> SocketAddr {
 }
 
 fn repeat(mut stream: TcpStream, number: usize) -> std::io::Result<()> {
-    let (mut heard, mut bytes) = (String::new(), [0; 4096]);
-    while !heard.contains("\r\n\r\n") {
+    let (mut request, mut bytes) = (String::new(), [0; 4096]);
+    while !request.contains("\r\n\r\n") {
         match stream.read(&mut bytes)? {
             0 => return Ok(()),
-            n => heard.push_str(&String::from_utf8_lossy(&bytes[..n])),
+            n => request.push_str(&String::from_utf8_lossy(&bytes[..n])),
         }
     }
     let status = if number.is_multiple_of(2) { "401 Unauthorized" } else { "200 OK" };
-    let body = format!("{} {heard}", json!(heard));
+    let body = format!("{} {request}", json!(request));
     let head =
         format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nX-Heard: {}", body.len(), secret("header"));
     write!(stream, "{head}\r\n\r\n{body}")
