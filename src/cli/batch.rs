@@ -113,6 +113,8 @@ impl Problems {
     fn add(&mut self, file: &str, line: usize, reason: impl fmt::Display) {
         self.count += 1;
         if self.shown.len() < SHOWN {
+            // A field's name may have been anything, a line break included.
+            let reason = reason.to_string().replace(char::is_control, " ");
             self.shown.push(format!("\n  {file}:{line}: {reason}"));
         }
     }
@@ -244,6 +246,14 @@ mod tests {
         assert!(words.starts_with("25 bad lines, nothing was enqueued:\n  f:3: "), "{words}");
         assert!(words.contains("f:22: ") && !words.contains("f:23: "), "{words}");
         assert!(words.ends_with("\n  and 5 more"), "{words}");
+    }
+
+    #[test]
+    fn a_bad_line_is_told_on_one_line() {
+        let Failure::Usage(words) = read(&br#"{"a\n\u001b[2J": 1}"#[..], "f").unwrap_err() else {
+            panic!("usage")
+        };
+        assert!(words.ends_with("\n  f:1: unknown field `a  [2J`, expected one of `kind`, `biz_key`, `payload`, `priority`, `run_at`, `delay`, `timeout`, `max_attempts`, `semaphore`, `on_abandon` (column 15)"), "{words}");
     }
 
     #[test]

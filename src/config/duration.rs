@@ -32,7 +32,7 @@ pub enum NoDuration {
     #[error("{0} has no unit; write {0}s for seconds")]
     Bare(String),
     /// `M`, which is easily taken for minutes.
-    #[error("{0}M means {0} months; write {0}m for minutes")]
+    #[error("{number}M means {number} months; write {number}m for minutes", number = .0.escape_debug())]
     Months(String),
     /// Months and years differ in length.
     #[error("{0:?} is no fixed length; write days, such as 30d")]
@@ -41,7 +41,7 @@ pub enum NoDuration {
     #[error("{0:?} is no duration: nothing here may be without a bound")]
     Unbounded(String),
     /// Before zero.
-    #[error("{0} is negative")]
+    #[error("{} is negative", .0.escape_debug())]
     Negative(String),
     /// Neither a unit of ours nor of the calendar.
     #[error("unknown unit {0:?}; the units are ms, s, m, h, d, w")]
@@ -182,7 +182,9 @@ mod tests {
             ("1y", "write days, such as 30d"),
             ("90", "write 90s for seconds"),
             ("1h 30", "30 has no unit"),
-            ("-5s", "negative"),
+            ("-5s", "-5s is negative"),
+            ("-5\n\u{1b}[2Js", "-5\\n\\u{1b}[2Js is negative"),
+            ("5\u{1b}M", "5\\u{1b}M means"),
             ("none", "without a bound"),
             ("Never", "without a bound"),
             ("367d", "longer than 366 days"),

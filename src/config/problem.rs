@@ -22,8 +22,14 @@ impl fmt::Display for Problem {
             // A quoted TOML key may hold anything, a line break included.
             write!(f, "{}: ", key.escape_debug())?;
         }
-        write!(f, "{} ({})", self.what, self.remedy)
+        write!(f, "{} ({})", one_line(&self.what), one_line(&self.remedy))
     }
+}
+
+/// What was written may be part of what is said of it.
+fn one_line(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
 }
 
 impl std::error::Error for Problem {}

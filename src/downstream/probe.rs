@@ -1,6 +1,7 @@
 //! Asks a downstream how a call stands that was given up. Only a definite "done" frees its permit early: whatever else it
 //! says, or does not say, the request may still be on its way.
 
+use std::fmt;
 use std::time::Duration;
 
 use reqwest::{Client, StatusCode, Url};
@@ -36,13 +37,18 @@ pub struct Question<'a> {
     pub only: bool,
 }
 
-/// Where to ask.
-#[derive(Debug)]
+/// Where to ask. Prints without the template, whose query may hold a secret.
 pub struct Probe {
     client: Client,
     headers: reqwest::header::HeaderMap,
     /// With `{key}` where the `Idempotency-Key` goes.
     template: String,
+}
+
+impl fmt::Debug for Probe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Probe").finish_non_exhaustive()
+    }
 }
 
 impl Probe {

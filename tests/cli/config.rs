@@ -54,7 +54,7 @@ fn a_port_in_use_is_said() {
 }
 
 /// Every key, and two values that are not its default.
-const KEYS: [(&str, &str, &str); 34] = [
+const KEYS: [(&str, &str, &str); 35] = [
     ("database.url", "sqlite://a.db", "sqlite://b.db"),
     ("database.statement_timeout", "9s", "11s"),
     ("database.clock_slack", "4s", "6s"),
@@ -65,7 +65,7 @@ const KEYS: [(&str, &str, &str); 34] = [
     ("lease.duration", "3m", "4m"),
     ("lease.heartbeat", "14s", "16s"),
     ("lease.reclaim", "13s", "17s"),
-    ("downstream.default.url", "http://127.0.0.1:1/a", "http://127.0.0.1:2/b"),
+    ("downstream.default.url", "https://127.0.0.1:1/a", "https://127.0.0.1:2/b"),
     ("downstream.default.probe", "http://127.0.0.1:1/a/%7Bkey%7D", "http://127.0.0.1:2/b/%7Bkey%7D"),
     ("downstream.default.semaphore", "one", "two"),
     ("downstream.default.method", "PUT", "PATCH"),
@@ -77,6 +77,7 @@ const KEYS: [(&str, &str, &str); 34] = [
     ("downstream.default.stops_on_disconnect", "true", "false"),
     ("downstream.default.unclear_statuses", "202,504", "502"),
     ("downstream.default.on_abandon", "fail", "retry_after_cooling"),
+    ("downstream.default.ca_file", "a.pem", "b.pem"),
     ("downstream.default.headers.team", "red", "blue"),
     ("downstream.report.url", "http://127.0.0.1:3/c", "http://127.0.0.1:4/d"),
     ("downstream.report.call_timeout", "6m", "5m"),
