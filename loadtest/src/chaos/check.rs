@@ -364,9 +364,9 @@ impl<'a> Judge<'a> {
             }
             None => self.breach("I5", format!("{bound} ms after the faults not all was done")),
         }
-        let registered: HashSet<_> = self.seen.registered.iter().copied().collect();
+        let at_work: HashSet<_> = self.seen.at_work.iter().copied().collect();
         for exit in &self.seen.journal.exits {
-            if registered.contains(&i64::from(exit.pid)) {
+            if at_work.contains(&i64::from(exit.pid)) {
                 let what =
                     format!("a consumer at work ended by itself at {} ms with code {:?}", exit.at, exit.code);
                 self.breach("I5", what);
@@ -490,12 +490,15 @@ impl<'a> Judge<'a> {
     fn stalled(&self, from: u64, until: u64) -> u64 {
         let journal = &self.seen.journal;
         let outages = journal.outages.iter().map(|outage| (outage.from, outage.until + MACHINE));
-        let held = journal.steps.iter().map(|(at, _)| (*at, at + HOLD + MACHINE));
         let mut before = 0;
         let mut back = 0;
+        let mut held = Vec::new();
         for (at, ahead) in &journal.steps {
-            if *at <= until && *at + HOLD >= from {
-                back += u64::try_from(before - ahead).unwrap_or_default();
+            // Bounds that were stored before a step back are that much longer, and so is the longest of them.
+            let longer = u64::try_from(before - ahead).unwrap_or_default();
+            held.push((*at, at + HOLD + longer + MACHINE));
+            if *at <= until && *at + HOLD + longer >= from {
+                back += longer;
             }
             before = *ahead;
         }

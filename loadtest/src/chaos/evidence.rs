@@ -8,7 +8,7 @@ use permitq::downstream::stub::Entry;
 use super::Error;
 use super::hand::Hand;
 use super::journal::Journal;
-use super::scale::{KIND, SEMAPHORE};
+use super::scale::SEMAPHORE;
 use super::watch::Sample;
 
 /// A call as the stub saw it. Milliseconds since the start.
@@ -69,8 +69,8 @@ pub(super) struct Evidence {
     pub(super) tasks: Vec<Task>,
     pub(super) attempts: Vec<Attempt>,
     pub(super) changes: Vec<Change>,
-    /// Process ids that ever registered.
-    pub(super) registered: Vec<i64>,
+    /// Process ids of consumers that ever had a claim.
+    pub(super) at_work: Vec<i64>,
     /// The database's instant of the start, its clock being right.
     pub(super) zero: i64,
     /// When the last fault had ended.
@@ -107,11 +107,14 @@ impl Evidence {
                          FROM chaos_change ORDER BY id"
             .replace("from_state", &text("from_state"))
             .replace("to_state", &text("to_state"));
-        let pids = format!("SELECT pid FROM permitq_consumer WHERE {} <> '{KIND}'", text("name"));
+        let pids = format!(
+            "SELECT pid FROM permitq_consumer c
+              WHERE EXISTS (SELECT 1 FROM permitq_attempt a WHERE a.consumer = c.id AND a.task > {first})"
+        );
         self.tasks = read(hand, &tasks, task).await?;
         self.attempts = read(hand, &attempts, attempt).await?;
         self.changes = read(hand, &changes, change).await?;
-        self.registered = read(hand, &pids, |row| row.try_get(0)).await?;
+        self.at_work = read(hand, &pids, |row| row.try_get(0)).await?;
         Ok(())
     }
 }

@@ -24,6 +24,7 @@ mod stage;
 mod watch;
 
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -59,6 +60,20 @@ pub struct Program {
     pub path: PathBuf,
     /// What comes before permitq's own arguments.
     pub args: Vec<String>,
+}
+
+impl Program {
+    /// Commands that a person runs straight at the database.
+    fn by_hand(&self, stage: &Stage) -> impl Fn(&[&str]) -> Command + Send + use<> {
+        let (program, environment, url) = (self.clone(), stage.environment(), stage.url.clone());
+        move |args| {
+            let mut command = Command::new(&program.path);
+            command.args(&program.args).args(args).env_clear().envs(environment.iter().cloned());
+            command.env("PERMITQ_DATABASE__URL", &url);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            command
+        }
+    }
 }
 
 /// One run.
@@ -145,7 +160,7 @@ impl Chaos {
         let [clock] = hand.numbers(hand.clock()).await?;
         let clock = clock - i64::try_from(book.now())?;
 
-        let mut driver = Driver::start(self, stage, &hand, &database, stub.addr, book.clone()).await?;
+        let mut driver = Driver::start(self, stage, &hand, stub.addr, book.clone()).await?;
         driver.carry_out(&plan, &stub, self.progress).await?;
         let mut evidence = Evidence { zero: clock, ..driver.wait_for_the_rest(&stub, self.progress).await? };
         evidence.codes = driver.fleet.stop().await;
@@ -207,7 +222,6 @@ impl Driver {
         chaos: &Chaos,
         stage: Stage,
         hand: &Hand,
-        database: &Database,
         stub: std::net::SocketAddr,
         book: Arc<Book>,
     ) -> Result<Self, Error> {
@@ -221,7 +235,7 @@ impl Driver {
         let run = format!("{KIND}-{:08x}-", fastrand::u32(..));
         people.spawn(people::enqueue(hand.another(), book.clone(), run, watch.open.clone(), tasks));
         people.spawn(people::operate(hand.another(), book.clone(), orders));
-        people.spawn(people::meddle(hand.another(), book.clone(), database.clone(), wishes));
+        people.spawn(people::meddle(hand.another(), book.clone(), chaos.program.by_hand(&stage), wishes));
         let pending = JoinSet::new();
         Ok(Self { stage, book, fleet, enqueue, operate, meddle, people, pending, watch, sampler })
     }

@@ -2,14 +2,15 @@
 //!
 //! Each works through its own orders in order, so that an outage delays one and not the plan.
 
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use fastrand::Rng;
-use permitq::store::Database;
 use sqlx::Row;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::hand::Hand;
@@ -126,14 +127,17 @@ async fn edit(hand: &mut Hand, book: &Book, by: i64) {
     }
 }
 
-/// Cancels and retries as `permitq task cancel` and `permitq task retry` do.
+/// Runs `permitq task cancel` and `permitq task retry`, under the same clock as the consumers.
 pub(super) async fn meddle(
     mut hand: Hand,
     book: Arc<Book>,
-    database: Database,
+    command: impl Fn(&[&str]) -> Command + Send + 'static,
     mut orders: UnboundedReceiver<Act>,
 ) {
-    let mut store = database.store();
+    let run = async |what: &str, id: i64| {
+        let mut command = command(&["task", what, &id.to_string()]);
+        spawn_blocking(move || command.status().is_ok_and(|status| status.success())).await.unwrap_or(false)
+    };
     while let Some(order) = orders.recv().await {
         let states = match order {
             Act::Cancel { running: true } => "'running'",
@@ -146,11 +150,11 @@ pub(super) async fn meddle(
         let failed = if order == Act::Retry {
             // Before it is sent: where no answer comes, it may have happened.
             book.write().retried.push(id);
-            store.retry(id, KIND).await.is_err()
+            !run("retry", id).await
         } else {
-            let done = store.cancel(id, KIND).await;
-            book.write().cancels += u64::from(done.is_ok());
-            done.is_err()
+            let done = run("cancel", id).await;
+            book.write().cancels += u64::from(done);
+            !done
         };
         book.write().cut_off += u64::from(failed);
     }

@@ -211,7 +211,7 @@ fn what_does_not_end_in_time_and_who_ends_by_himself_is_found() {
     let mut seen = clean();
     seen.journal.exits = vec![Exit { at: 5_000, pid: 7, code: Some(1) }];
     assert_eq!(broken(&seen), [""; 0], "it found no database when it started");
-    seen.registered = vec![7];
+    seen.at_work = vec![7];
     assert_eq!(broken(&seen), ["I5"]);
 }
 
