@@ -163,7 +163,7 @@ fn lease() -> Vec<Case> {
         case("beat", vec![int(HOUR), word("c0")], FEW),
         case("running", vec![word("c0")], FEW),
         case("leave", vec![word("draining"), word("c0")], FEW),
-        case("late", vec![int(200), word("{}"), int(950_001), int(1), word("c0")], FEW),
+        case("late", vec![int(200), word("failed"), word("{}"), int(950_001), int(1), word("c0")], FEW),
         case("own_cooling", vec![int(990_001), int(1), word("c0")], FEW),
     ]
 }
@@ -177,6 +177,7 @@ fn upkeep() -> Vec<Case> {
         // All that runs, and for each its consumer.
         case("abandoned", vec![int(0), int(HOUR), int(100)], 250),
         case("cooled", vec![int(NOW), word("default"), int(100)], 100),
+        case("coolings", vec![int(0), int(20)], 100),
         case(
             "released",
             vec![list(&json!([{"id": 990_001, "claim_no": 1}, {"id": 990_002, "claim_no": 1}]))],
@@ -226,5 +227,7 @@ fn people() -> Vec<Case> {
         case("cools_until", vec![int(990_001)], FEW),
         case("cancel", vec![word("no"), int(PENDING)], FEW),
         case("revive", vec![Bind::NoInt, Bind::NoInt, int(50)], FEW),
+        case("evidence", vec![int(950_000)], FEW),
+        case("accept", vec![word("{}"), int(50)], FEW),
     ]
 }
