@@ -46,9 +46,9 @@ pub struct Recovery {
     pub median_ms: u64,
     /// Milliseconds.
     pub max_ms: u64,
-    /// Milliseconds; longer only while the database was away or its clock had stepped.
+    /// Milliseconds; longer only while the database was away, its clock had stepped, or a further consumer was struck.
     pub bound_ms: u64,
-    /// Those that took longer because of such an outage.
+    /// Those that took longer because of that.
     pub stalled: usize,
 }
 
@@ -457,7 +457,9 @@ impl<'a> Judge<'a> {
             let Some(free) = free else { continue };
             took.entry(struck.what).or_default().push(free.saturating_sub(struck.at));
             if free.saturating_sub(struck.at) > RECOVERY {
-                if free - struck.at <= RECOVERY + self.stalled(struck.at, free) {
+                if free - struck.at
+                    <= RECOVERY + self.stalled(struck.at, free) + self.struck_again(struck.at, free)
+                {
                     if let Some(entry) = self.found.recovery.get_mut(struck.what.name()) {
                         entry.stalled += 1;
                     }
@@ -476,6 +478,15 @@ impl<'a> Judge<'a> {
                 entry.bound_ms = if what == Fault::Edit { REPAIR } else { RECOVERY };
             }
         }
+    }
+
+    /// Who has just started leaves what cools to older consumers until they are gone. Where one of those was struck
+    /// meanwhile, its lease has to pass as well, but not one lease after the other: by then the young are old enough.
+    fn struck_again(&self, from: u64, until: u64) -> u64 {
+        let disables = |what| matches!(what, Fault::Kill | Fault::Freeze | Fault::Cut);
+        let struck = &self.seen.journal.struck;
+        let again = struck.iter().any(|next| disables(next.what) && next.at > from && next.at < until);
+        if again { RECOVERY } else { 0 }
     }
 
     /// How long of this time nobody could work with the database.

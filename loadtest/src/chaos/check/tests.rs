@@ -253,6 +253,16 @@ fn a_permit_that_comes_back_too_late_is_found_unless_the_database_was_away() {
 }
 
 #[test]
+fn a_further_kill_allows_for_one_more_lease_and_no_more() {
+    let mut seen = clean();
+    seen.journal.struck.push(Struck { at: 5_000, until: 5_000, what: Fault::Kill, member: Some(4) });
+    for (after, broken_ones) in [(RECOVERY + 500, 0), (2 * RECOVERY + 500, 1)] {
+        seen.attempts[1].released = Some(ZERO + 1_600 + i64::try_from(after).unwrap());
+        assert_eq!(check(&seen).violations.len(), broken_ones, "{after}");
+    }
+}
+
+#[test]
 fn spans_that_overlap_count_once() {
     let spans = || [(0, 10), (5, 12), (20, 30), (25, 26)].into_iter();
     assert_eq!(overlap(spans(), 0, 100), 22);
