@@ -127,6 +127,8 @@ impl Options {
         let task = NewTask {
             semaphore: Some(stage.semaphore.to_owned()),
             source: "demo".to_owned(),
+            // Whoever is killed may have held the very task of the one before.
+            max_attempts: Some(self.kill + 3),
             ..NewTask::new(&stage.kind, payload)
         };
         stage.store.enqueue(&vec![task; self.tasks as usize]).await?;

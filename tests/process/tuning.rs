@@ -9,8 +9,6 @@ use permitq::store::Peak;
 use crate::support::Db;
 use crate::support::site::{Site, until};
 
-const CALL: Duration = Duration::from_millis(200);
-
 contract! {
     a_plain_update_of_max_permits_is_felt_within_a_second,
     a_counter_edited_by_hand_is_repaired_without_opening_the_cap,
@@ -20,13 +18,15 @@ contract! {
 /// From one second after the commit nothing new starts until `in_use < max_permits`; raising acts within a second.
 async fn a_plain_update_of_max_permits_is_felt_within_a_second(db: Db) {
     let site = Site::new(db, 6).await;
-    site.enqueue(400, CALL).await;
+    // So long that between two of them a permit idles next to never, on a busy machine too.
+    let call = Duration::from_millis(600);
+    site.enqueue(200, call).await;
     let _members: Vec<_> = (1..=4).map(|n| site.consumer(&format!("c{n}"))).collect();
     site.db.sql("UPDATE permitq_semaphore SET max_permits = 4").await;
     site.in_flight(4).await;
     for (max, what) in [(2, "lowered"), (0, "stopped"), (6, "raised")] {
         site.db.sql(&format!("UPDATE permitq_semaphore SET max_permits = {max}")).await;
-        sleep(Duration::from_secs(1) + CALL).await;
+        sleep(Duration::from_secs(1) + call).await;
         let mut seen = 0;
         for _ in 0..40 {
             seen = seen.max(site.stub.summary().in_flight);
