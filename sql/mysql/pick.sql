@@ -2,7 +2,8 @@
 -- may hold the semaphore waits for no task.
 SELECT id, claim_no + 1 AS claim_no, kind, semaphore, biz_key, payload, priority,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01', run_at) AS run_at,
-       attempts + 1 AS attempts, max_attempts, on_abandon, timeout
+       attempts + 1 AS attempts, max_attempts, on_abandon, timeout,
+       (SELECT max_permits - in_use FROM permitq_semaphore WHERE name = permitq_task.semaphore) AS free
   FROM permitq_task FORCE INDEX (permitq_task_ready)
  WHERE state = 'pending' AND semaphore = ? AND kind = ?
  ORDER BY urgency, permitq_task.run_at, permitq_task.id

@@ -171,7 +171,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let out = Out::new(cli.global.json);
-    let done = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let done = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(cli.command.run(&cli.global, &out)),
         Err(error) => Err(Failure::Failed(format!("cannot start: {error}"))),
     };

@@ -6,7 +6,7 @@ use futures_util::TryStreamExt;
 use sqlx::Row;
 
 use super::rows::Read;
-use super::unit::{Tx, Unit};
+use super::unit::{How, Tx, Unit};
 use super::{Result, Store};
 use crate::model::{Moved, Semaphore, Sweep};
 
@@ -52,7 +52,7 @@ struct Impossible;
 impl Unit for Impossible {
     type Answer = Vec<String>;
     const NAME: &'static str = "look for impossible states";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<String>> {
         sqlx::query_scalar(tx.sql.impossible).fetch_all(&mut *tx.conn).await
@@ -67,7 +67,7 @@ struct ReadPeak<'a> {
 impl Unit for ReadPeak<'_> {
     type Answer = Peak;
     const NAME: &'static str = "sweep the log";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Peak> {
         let mut sweep = Sweep::default();

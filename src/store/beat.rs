@@ -8,7 +8,7 @@ use sqlx::any::AnyRow;
 
 use super::record::clean;
 use super::rows::{Read, micros};
-use super::unit::{Tx, Unit};
+use super::unit::{How, Tx, Unit};
 use super::upkeep::end_own;
 use super::{Result, Store};
 use crate::model::{Attempt, Ended, Standing, State};
@@ -109,7 +109,7 @@ impl Unit for Beat<'_> {
     type Answer = Option<Vec<Attempt>>;
     const NAME: &'static str = "beat";
     /// One statement where the database can, else two, each for itself: a beat holds no lock while it waits for an answer.
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Option<Vec<Attempt>>> {
         let beat = sqlx::query(tx.sql.beat).bind(micros(self.lease)).bind(self.consumer);
@@ -139,7 +139,7 @@ struct Running<'a> {
 impl Unit for Running<'_> {
     type Answer = Vec<Orphan>;
     const NAME: &'static str = "read what we run";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Orphan>> {
         let rows = sqlx::query(tx.sql.running).bind(self.consumer).fetch_all(&mut *tx.conn).await?;

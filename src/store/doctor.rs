@@ -7,7 +7,7 @@ use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Executor, Row};
 use tokio::time::timeout;
 
 use super::error::{is_denial, words};
-use super::unit::{Tx, Unit};
+use super::unit::{How, Tx, Unit};
 use super::{Database, Dialect, Error, Result, Server, Store};
 
 /// What a look at the database found.
@@ -85,7 +85,7 @@ struct ReadServer;
 impl Unit for ReadServer {
     type Answer = Server;
     const NAME: &'static str = "ask for the server's version";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Server> {
         let row = tx.conn.fetch_one(sqlx::raw_sql(tx.sql.server)).await?;
@@ -98,7 +98,7 @@ struct Settings;
 impl Unit for Settings {
     type Answer = BTreeMap<String, String>;
     const NAME: &'static str = "read the server's settings";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<BTreeMap<String, String>> {
         let mut settings = BTreeMap::new();
@@ -117,7 +117,7 @@ struct Look;
 impl Unit for Look {
     type Answer = Facts;
     const NAME: &'static str = "look at the schema";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Facts> {
         let rows = tx.conn.fetch_all(sqlx::raw_sql(tx.sql.doctor_objects)).await?;

@@ -1,16 +1,19 @@
 //! The exchange: end some claims and take others, in one transaction. Claim, finish and hand-over are this one operation.
 //!
 //! ```text
-//!  1. lock our own ended rows, ids ascending            (what waits on task rows comes first)
-//!  2. log, cool, settle                                 (fenced by claim_no)
+//!  1. log our own ended rows, which locks them, ids ascending     (what waits on task rows comes first)
+//!  2. cool, settle                                                (all fenced by claim_no)
 //!  3. more permits wanted than we free?  yes: lock the semaphore, read what is free under the lock
 //!                                        no:  keep ours (hand-over), less what a lowered max demands
 //!  4. pick due tasks, SKIP LOCKED; mark them ours
-//!  5. in_use += taken - freed, if that is not zero      (the last lock)
+//!  5. in_use += taken - freed, if that is not zero                (the last lock)
 //! ```
 //!
 //! Permits and tasks change in one commit, so dying anywhere leaks nothing, and "fewer tasks than permits" needs no
 //! giving back. A hand-over does not touch the semaphore row: while tasks wait, the hot row is not hot.
+//!
+//! Where the database can (PostgreSQL), a hand-over of clear and final ends is tried as one statement first: the same steps
+//! in the same order, all or nothing.
 
 use std::time::Duration;
 
@@ -18,9 +21,9 @@ use serde_json::json;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::record::{permits, record};
+use super::record::{encode, log, permits, settle};
 use super::rows::{Read, micros};
-use super::unit::{Tx, Unit};
+use super::unit::{How, Tx, Unit};
 use super::{Result, Store};
 use crate::clock::Instant;
 use crate::model::{Attempt, Claim, Ended, OnAbandon};
@@ -36,6 +39,17 @@ pub struct Policy {
     pub max_attempts: u32,
     /// What an unclear end does.
     pub on_abandon: OnAbandon,
+}
+
+impl Policy {
+    fn encode(&self) -> serde_json::Value {
+        json!({
+            "kind": self.kind,
+            "hold": micros(self.hold),
+            "max_attempts": self.max_attempts,
+            "on_abandon": self.on_abandon.as_str(),
+        })
+    }
 }
 
 /// What one consumer wants of one semaphore.
@@ -110,6 +124,12 @@ impl Store {
 
     /// Ends some claims and takes others, in one transaction.
     pub async fn exchange(&mut self, exchange: &Exchange<'_>) -> Result<Exchanged> {
+        if exchange.swaps() && !self.database.sql.hand_over.is_empty() {
+            let claims = self.run(&HandOver(exchange)).await?;
+            if !claims.is_empty() {
+                return Ok(Exchanged { recorded: vec![Recorded::Done; exchange.ended.len()], claims });
+            }
+        }
         self.run(exchange).await
     }
 }
@@ -121,7 +141,7 @@ struct LookUnit<'a> {
 impl Unit for LookUnit<'_> {
     type Answer = Look;
     const NAME: &'static str = "look";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Look> {
         let names = json!(self.semaphores).to_string();
@@ -163,27 +183,64 @@ impl Unit for Promote {
     }
 }
 
+/// As many tasks for as many permits, in one statement. No claims: nothing was changed.
+struct HandOver<'a>(&'a Exchange<'a>);
+
+impl Unit for HandOver<'_> {
+    type Answer = Vec<Claim>;
+    const NAME: &'static str = "hand-over";
+    const HOW: How = How::Statement;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Claim>> {
+        let Exchange { consumer, semaphore, ended, policies, sent, .. } = self.0;
+        let kinds: Vec<_> = policies.iter().map(Policy::encode).collect();
+        let rows = sqlx::query(tx.sql.hand_over)
+            .bind(encode(*ended))
+            .bind(*consumer)
+            .bind(*semaphore)
+            .bind(json!(kinds).to_string())
+            .bind(i64::try_from(self.0.want).unwrap_or(i64::MAX))
+            .fetch_all(&mut *tx.conn)
+            .await?;
+        let mut claims = Vec::with_capacity(rows.len());
+        for row in rows {
+            let kind = row.text("kind")?;
+            let policy = policies.iter().find(|policy| policy.kind == kind);
+            let policy = policy.ok_or_else(|| sqlx::Error::Protocol(format!("nobody asked for {kind:?}")))?;
+            claims.push(Picked { row, policy }.claim(*sent)?);
+        }
+        Ok(claims)
+    }
+}
+
 impl Unit for Exchange<'_> {
     type Answer = Exchanged;
     const NAME: &'static str = "exchange";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Exchanged> {
         let (recorded, ours) = self.sort_out(tx).await?;
-        let freed = record(tx, self.consumer, &ours).await?;
-        let claims = match self.room(tx, freed).await? {
-            0 => Vec::new(),
-            room => self.take(tx, room).await?,
-        };
+        let freed = settle(tx, &ours).await?;
+        let claims = self.take(tx, freed).await?;
         permits(tx, self.semaphore, i64::try_from(claims.len()).unwrap_or(i64::MAX) - freed).await?;
         Ok(Exchanged { recorded, claims })
     }
 }
 
 impl Exchange<'_> {
-    /// Which of the ended claims are still ours, and what became of the others.
+    /// Does every end free its permit for good, and is a task wanted for each of them?
+    fn swaps(&self) -> bool {
+        let freed = |ended: &Ended| ended.settlement.cooling.is_none() && ended.settlement.state.is_final();
+        !self.ended.is_empty() && self.want == self.ended.len() && self.ended.iter().all(freed)
+    }
+
+    /// Logs the ended claims that are still ours, and answers which they are and what became of the others.
     async fn sort_out(&self, tx: &mut Tx<'_>) -> sqlx::Result<(Vec<Recorded>, Vec<&Ended>)> {
         if self.ended.is_empty() {
             return Ok((Vec::new(), Vec::new()));
+        }
+        let all: Vec<_> = self.ended.iter().collect();
+        if log(tx, self.consumer, &all, Some(self.consumer)).await? == all.len() as u64 {
+            return Ok((vec![Recorded::Done; all.len()], all));
         }
         let list = |ended: &[&Ended]| {
             let mut attempts: Vec<_> = ended.iter().map(|ended| ended.attempt).collect();
@@ -191,7 +248,6 @@ impl Exchange<'_> {
             json!(attempts.iter().map(|a| json!({"id": a.task, "claim_no": a.claim_no})).collect::<Vec<_>>())
                 .to_string()
         };
-        let all: Vec<_> = self.ended.iter().collect();
         let rows =
             sqlx::query(tx.sql.own).bind(list(&all)).bind(self.consumer).fetch_all(&mut *tx.conn).await?;
         let owned: Vec<Attempt> = rows.iter().map(Read::attempt).collect::<sqlx::Result<_>>()?;
@@ -215,52 +271,44 @@ impl Exchange<'_> {
         Ok((recorded, ours))
     }
 
-    /// How many tasks may be taken: what we free anyway, and more only under the semaphore's lock.
-    async fn room(&self, tx: &mut Tx<'_>, freed: i64) -> sqlx::Result<i64> {
+    /// Takes the first due tasks of all our kinds together: as many as we free anyway, and more only under the semaphore's
+    /// lock.
+    async fn take(&self, tx: &mut Tx<'_>, freed: i64) -> sqlx::Result<Vec<Claim>> {
         let want = i64::try_from(self.want).unwrap_or(i64::MAX);
-        if want == 0 || self.policies.is_empty() {
-            return Ok(0);
+        let most = if want > freed { freed + self.free(tx).await? } else { want }.clamp(0, want);
+        if most == 0 || self.policies.is_empty() {
+            return Ok(Vec::new());
         }
-        let statement = if want > freed { tx.sql.lock } else { tx.sql.room };
-        let Some(row) = sqlx::query(statement).bind(self.semaphore).fetch_all(&mut *tx.conn).await?.pop()
-        else {
-            return Ok(0);
-        };
-        let free = row.int("max_permits")? - row.int("in_use")?;
-        // Under the lock `free` is exact. Without it, only its negative part counts: a lowered max takes permits back.
-        Ok(if want > freed { (free + freed).clamp(0, want) } else { (free.min(0) + freed).clamp(0, want) })
-    }
-
-    /// Takes the first `room` due tasks of all our kinds together.
-    async fn take(&self, tx: &mut Tx<'_>, room: i64) -> sqlx::Result<Vec<Claim>> {
+        let mut room = most;
         let mut picked: Vec<((i64, i64, i64), Picked<'_>)> = Vec::new();
         for policy in self.policies {
             let rows = sqlx::query(tx.sql.pick)
                 .bind(self.semaphore)
                 .bind(&*policy.kind)
-                .bind(room)
+                .bind(most)
                 .fetch_all(&mut *tx.conn)
                 .await?;
             for row in rows {
+                // A hand-over has no lock: of what it reads only the negative part counts, where the max was lowered.
+                if want <= freed {
+                    room = row.int_or_null("free")?.unwrap_or(-freed).min(0) + freed;
+                }
                 let order = (-row.int("priority")?, row.int("run_at")?, row.int("id")?);
                 picked.push((order, Picked { row, policy }));
             }
         }
+        picked.sort_by_key(|(order, _)| *order);
+        picked.truncate(usize::try_from(room.clamp(0, most)).unwrap_or(usize::MAX));
         if picked.is_empty() {
             return Ok(Vec::new());
         }
-        picked.sort_by_key(|(order, _)| *order);
-        picked.truncate(usize::try_from(room).unwrap_or(usize::MAX));
         let mut claims = Vec::with_capacity(picked.len());
         let mut marks = Vec::with_capacity(picked.len());
         for (_, picked) in &picked {
             let claim = picked.claim(self.sent)?;
-            marks.push(json!({
-                "id": claim.attempt.task,
-                "hold": micros(picked.policy.hold),
-                "max_attempts": picked.policy.max_attempts,
-                "on_abandon": picked.policy.on_abandon.as_str(),
-            }));
+            let mut mark = picked.policy.encode();
+            mark["id"] = json!(claim.attempt.task);
+            marks.push(mark);
             claims.push(claim);
         }
         let marked = sqlx::query(tx.sql.mark)
@@ -275,6 +323,12 @@ impl Exchange<'_> {
             n if n == claims.len() as u64 => Ok(claims),
             n => Err(sqlx::Error::Protocol(format!("{} tasks picked, but {n} marked", claims.len()))),
         }
+    }
+
+    /// How many permits are free. It locks the semaphore: exact until the end of the transaction.
+    async fn free(&self, tx: &mut Tx<'_>) -> sqlx::Result<i64> {
+        let rows = sqlx::query(tx.sql.lock).bind(self.semaphore).fetch_all(&mut *tx.conn).await?;
+        rows.first().map_or(Ok(0), |row| Ok(row.int("max_permits")? - row.int("in_use")?))
     }
 }
 

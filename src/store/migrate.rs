@@ -4,7 +4,7 @@
 use sqlx::{Executor, Row};
 
 use super::rows::one;
-use super::unit::{Tx, Unit};
+use super::unit::{How, Tx, Unit};
 use super::{Dialect, Error, Result, Store};
 
 /// The schema this binary was written for.
@@ -72,7 +72,7 @@ struct Read;
 impl Unit for Read {
     type Answer = Option<Schema>;
     const NAME: &'static str = "read the schema";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Option<Schema>> {
         let installed: i64 =

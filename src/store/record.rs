@@ -17,23 +17,56 @@ pub(super) async fn record(tx: &mut Tx<'_>, ended_by: &str, ended: &[&Ended]) ->
     if ended.is_empty() {
         return Ok(0);
     }
-    let rows = json!(ended.iter().map(|ended| encode(ended)).collect::<Vec<_>>()).to_string();
-    sqlx::query(tx.sql.log).bind(ended_by).bind(&*rows).execute(&mut *tx.conn).await?;
+    let logged = log(tx, ended_by, ended, None).await?;
+    if logged != ended.len() as u64 {
+        return Err(moved_away(ended.len(), logged));
+    }
+    settle(tx, ended).await
+}
+
+/// Writes the log of those that still run under their `claim_no` (and for `owner`, where one is named), locks their tasks,
+/// and answers how many there are.
+pub(super) async fn log(
+    tx: &mut Tx<'_>,
+    ended_by: &str,
+    ended: &[&Ended],
+    owner: Option<&str>,
+) -> sqlx::Result<u64> {
+    let rows = encode(ended.iter().copied());
+    Ok(sqlx::query(tx.sql.log)
+        .bind(ended_by)
+        .bind(rows)
+        .bind(owner)
+        .execute(&mut *tx.conn)
+        .await?
+        .rows_affected())
+}
+
+/// What follows for those that are in the log; answers how many of them free their permit.
+///
+/// # Errors
+/// As [`record`].
+pub(super) async fn settle(tx: &mut Tx<'_>, ended: &[&Ended]) -> sqlx::Result<i64> {
+    if ended.is_empty() {
+        return Ok(0);
+    }
+    let rows = encode(ended.iter().copied());
     let unclear = ended.iter().filter(|ended| ended.settlement.cooling.is_some()).count();
     if unclear > 0 {
         sqlx::query(tx.sql.cool).bind(&*rows).execute(&mut *tx.conn).await?;
     }
     let moved = sqlx::query(tx.sql.settle).bind(&*rows).execute(&mut *tx.conn).await?.rows_affected();
     if moved != ended.len() as u64 {
-        return Err(sqlx::Error::Protocol(format!(
-            "{} attempts ended, but {moved} tasks moved",
-            ended.len()
-        )));
+        return Err(moved_away(ended.len(), moved));
     }
     if ended.iter().any(|ended| !ended.settlement.state.is_final()) {
         wake(tx).await?;
     }
     Ok(i64::try_from(ended.len() - unclear).unwrap_or(i64::MAX))
+}
+
+fn moved_away(ended: usize, moved: u64) -> sqlx::Error {
+    sqlx::Error::Protocol(format!("{ended} attempts ended, but {moved} tasks moved"))
 }
 
 /// Tells idle consumers, where the database can, that a task may be claimed now or soon.
@@ -52,7 +85,14 @@ pub(super) async fn permits(tx: &mut Tx<'_>, semaphore: &str, change: i64) -> sq
     Ok(())
 }
 
-fn encode(ended: &Ended) -> serde_json::Value {
+/// A list for the statements, by ascending task: the one lock order.
+pub(super) fn encode<'a>(ended: impl IntoIterator<Item = &'a Ended>) -> String {
+    let mut ended: Vec<_> = ended.into_iter().collect();
+    ended.sort_unstable_by_key(|ended| ended.attempt.task);
+    json!(ended.into_iter().map(row).collect::<Vec<_>>()).to_string()
+}
+
+fn row(ended: &Ended) -> serde_json::Value {
     let settlement = &ended.settlement;
     let (delay, after_cooling) = match settlement.run_at {
         None => (None, 0),

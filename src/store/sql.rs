@@ -34,14 +34,14 @@ macro_rules! statements {
 statements! {
     server session limits writable begin migrate_lock migrate_unlock installed schema clock
     enqueue keyed
-    look promote lock room pick mark permits own ended_by log cool settle
+    look promote lock pick mark permits own ended_by log cool settle
     register beat running leave late own_cooling
     check expired fence abandoned cooled coolings released uncool counted drift repair longest impossible retired
     semaphores holders consumers set_max add_semaphore task list states attempts actions act standing cools_until
     cancel revive evidence accept sweep
     doctor_settings doctor_status doctor_objects doctor_rights doctor_backend
     ; mysql only: collect enqueued collected held
-    ; postgres only: notify
+    ; postgres only: hand_over notify
 }
 
 /// Which database speaks.

@@ -28,13 +28,24 @@ pub(super) struct Tx<'c> {
     pub(super) sql: &'static Sql,
 }
 
-/// A whole transaction. It may run several times, so it keeps no state of its own.
+/// How a unit meets the database.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// Between BEGIN and COMMIT.
+    Transaction,
+    /// One writing statement, which commits itself.
+    Statement,
+    /// Without a transaction: each of its statements sees its own snapshot.
+    Reading,
+}
+
+/// One operation. It may run several times, so it keeps no state of its own.
 pub(super) trait Unit: Sync {
     type Answer: Send;
     /// What logs and errors call it.
     const NAME: &'static str;
-    /// A reading unit takes no transaction: each of its statements sees its own snapshot.
-    const WRITES: bool = true;
+    /// What it needs around it.
+    const HOW: How = How::Transaction;
 
     fn run(&self, tx: &mut Tx<'_>) -> impl Future<Output = sqlx::Result<Self::Answer>> + Send;
 }
@@ -83,14 +94,14 @@ impl Store {
             _ => (self.database.open().await.map_err(Failure::Final)?, false),
         };
         let sql = self.database.sql;
-        let (mut begun, mut committing) = (false, false);
+        let (mut begun, mut committing) = (false, U::HOW == How::Statement);
         let done: sqlx::Result<U::Answer> = async {
-            if U::WRITES {
+            if U::HOW == How::Transaction {
                 conn.execute(sql.begin).await?;
                 begun = true;
             }
             let answer = unit.run(&mut Tx { conn: &mut conn, sql }).await?;
-            if U::WRITES {
+            if U::HOW == How::Transaction {
                 committing = true;
                 conn.execute("COMMIT").await?;
             }
@@ -114,7 +125,7 @@ impl Store {
         let unsure = !answered || sql.dialect != Dialect::Sqlite;
         Err(if is_conflict(&error) {
             Failure::Conflict
-        } else if kept && !begun && is_lost(&error) {
+        } else if kept && !begun && !committing && is_lost(&error) {
             Failure::Stale
         } else if is_denial(&error) {
             Failure::Final(Error::Denied { unit: U::NAME, reason: words(&error) })

@@ -12,7 +12,7 @@ use sqlx::any::AnyRow;
 use super::admin::act;
 use super::record::{permits, record};
 use super::rows::{Read, micros, one};
-use super::unit::{Tx, Unit};
+use super::unit::{How, Tx, Unit};
 use super::{Result, Store};
 use crate::model::{Attempt, End, Ended, Outcome, Retry, Verdict, Why, settle};
 
@@ -171,7 +171,7 @@ struct ReadClock;
 impl Unit for ReadClock {
     type Answer = i64;
     const NAME: &'static str = "read the clock";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<i64> {
         one(sqlx::query(tx.sql.clock).fetch_all(&mut *tx.conn).await?)?.try_get(0)
@@ -185,7 +185,7 @@ struct ReadCheck {
 impl Unit for ReadCheck {
     type Answer = Check;
     const NAME: &'static str = "check";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Check> {
         let row = sqlx::query(tx.sql.check).bind(micros(self.lease)).fetch_one(&mut *tx.conn).await?;
@@ -204,7 +204,7 @@ struct ReadExpired;
 impl Unit for ReadExpired {
     type Answer = Vec<Expired>;
     const NAME: &'static str = "look for expired leases";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Expired>> {
         let rows = sqlx::query(tx.sql.expired).fetch_all(&mut *tx.conn).await?;
@@ -324,7 +324,7 @@ struct ReadCoolings {
 impl Unit for ReadCoolings {
     type Answer = Vec<Cooling>;
     const NAME: &'static str = "read coolings";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Cooling>> {
         let rows =
@@ -400,7 +400,7 @@ impl Unit for Longest<'_> {
     /// Microseconds, and the highest cap this semaphore ever had.
     type Answer = (i64, i64);
     const NAME: &'static str = "read the longest bound";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<(i64, i64)> {
         let row = one(sqlx::query(tx.sql.longest).bind(self.semaphore).fetch_all(&mut *tx.conn).await?)?;

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 
 use super::rows::{self, Read};
-use super::unit::{Tx, Unit};
+use super::unit::{How, Tx, Unit};
 use super::{Result, Store};
 use crate::model::{Holder, PermitState, Semaphore, State, Task};
 
@@ -153,7 +153,7 @@ struct Semaphores;
 impl Unit for Semaphores {
     type Answer = Vec<Semaphore>;
     const NAME: &'static str = "read semaphores";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Semaphore>> {
         let rows =
@@ -178,7 +178,7 @@ struct Holders;
 impl Unit for Holders {
     type Answer = Vec<Holder>;
     const NAME: &'static str = "read holders";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Holder>> {
         let rows = sqlx::query(tx.sql.holders).fetch_all(&mut *tx.conn).await?;
@@ -208,7 +208,7 @@ struct Consumers;
 impl Unit for Consumers {
     type Answer = Vec<ConsumerRow>;
     const NAME: &'static str = "read consumers";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<ConsumerRow>> {
         let rows = sqlx::query(tx.sql.consumers).fetch_all(&mut *tx.conn).await?;
@@ -238,7 +238,7 @@ struct ReadTask {
 impl Unit for ReadTask {
     type Answer = Option<Task>;
     const NAME: &'static str = "read a task";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Option<Task>> {
         let rows = sqlx::query(tx.sql.task).bind(self.id).fetch_all(&mut *tx.conn).await?;
@@ -254,7 +254,7 @@ struct List<'a> {
 impl Unit for List<'_> {
     type Answer = Vec<Task>;
     const NAME: &'static str = "list tasks";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Task>> {
         let Filter { state, kind, semaphore, biz_key, below } = self.filter;
@@ -283,7 +283,7 @@ struct States<'a> {
 impl Unit for States<'_> {
     type Answer = Vec<(State, i64)>;
     const NAME: &'static str = "count tasks";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<(State, i64)>> {
         let rows =
@@ -299,7 +299,7 @@ struct Attempts {
 impl Unit for Attempts {
     type Answer = Vec<AttemptLog>;
     const NAME: &'static str = "read attempts";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<AttemptLog>> {
         let rows = sqlx::query(tx.sql.attempts).bind(self.task).fetch_all(&mut *tx.conn).await?;
@@ -333,7 +333,7 @@ struct Actions {
 impl Unit for Actions {
     type Answer = Vec<Action>;
     const NAME: &'static str = "read actions";
-    const WRITES: bool = false;
+    const HOW: How = How::Reading;
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Action>> {
         let rows = sqlx::query(tx.sql.actions).bind(self.task).fetch_all(&mut *tx.conn).await?;

@@ -15,6 +15,23 @@ pub(super) enum Bind {
     NoText,
 }
 
+impl Bind {
+    pub(super) fn sql_type(&self) -> &'static str {
+        match self {
+            Self::Int(_) | Self::NoInt => "bigint",
+            Self::Text(_) | Self::NoText => "text",
+        }
+    }
+
+    pub(super) fn literal(&self) -> String {
+        match self {
+            Self::Int(n) => n.to_string(),
+            Self::Text(text) => format!("'{}'", text.replace('\'', "''")),
+            Self::NoInt | Self::NoText => "NULL".to_owned(),
+        }
+    }
+}
+
 pub(super) struct Case {
     pub(super) statement: &'static str,
     /// With which parameters, where one statement is measured more than once.
@@ -92,6 +109,11 @@ pub(super) fn cases(dialect: Dialect) -> Vec<Case> {
     cases.extend(lease());
     cases.extend(upkeep());
     cases.extend(people());
+    if dialect == Dialect::Postgres {
+        let kinds = json!([{"kind": "k1", "hold": HOUR, "max_attempts": 3, "on_abandon": "retry"}]);
+        let binds = vec![ends(None), word("c0"), word("default"), list(&kinds), int(4)];
+        cases.push(case("hand_over", binds, 80));
+    }
     if dialect == Dialect::Mysql {
         cases.push(case("enqueued", vec![], FEW));
         cases.push(case("held", vec![word("c0")], FEW));
@@ -122,7 +144,6 @@ fn claim() -> Vec<Case> {
         case("look", vec![list(&json!(["default", "second", "missing"]))], 250),
         case("promote", vec![int(100)], 10 * DUE.unsigned_abs()),
         case("lock", vec![word("default")], FEW),
-        case("room", vec![word("default")], FEW),
         case("pick", vec![word("default"), word("k1"), int(10)], FEW),
         with("pick", "nothing there", vec![word("default"), word("none"), int(10)], FEW),
         case("mark", vec![list(&json!(marks)), word("c0"), word("c0")], FEW),
@@ -150,7 +171,7 @@ fn finish() -> Vec<Case> {
     vec![
         case("own", vec![attempts(), word("c0")], FEW),
         case("ended_by", vec![attempts()], FEW),
-        case("log", vec![word("c0"), ends(None)], FEW),
+        case("log", vec![word("c0"), ends(None), word("c0")], FEW),
         case("cool", vec![ends(Some("timeout"))], FEW),
         case("settle", vec![ends(None)], FEW),
     ]

@@ -3,7 +3,7 @@
 //! | database | rows | pages |
 //! |---|---|---|
 //! | SQLite | instructions of its virtual machine, [`A_ROW`] to a row | - |
-//! | PostgreSQL | EXPLAIN (ANALYZE): rows out of each scan and those it threw away | buffers |
+//! | PostgreSQL | EXPLAIN (ANALYZE) of the prepared statement: rows out of each scan and those it threw away | buffers |
 //! | MariaDB | `Handler_read_*`, and index entries looked at by a pushed condition; a JSON list counts too | - |
 
 use std::fmt;
@@ -26,7 +26,8 @@ const A_ROW: u64 = 40;
 /// One session as the store has it.
 pub(super) enum Meter {
     Sqlite(SqliteConnection, Arc<AtomicU64>),
-    Postgres(PgConnection),
+    /// With what it has prepared.
+    Postgres(PgConnection, Vec<String>),
     MariaDb(MySqlConnection),
 }
 
@@ -82,7 +83,7 @@ impl Meter {
                 conn.execute(session).await.unwrap();
                 // Not what is measured: the first statement of a table of this size takes long on a busy machine.
                 conn.execute("SET statement_timeout = 0").await.unwrap();
-                Self::Postgres(conn)
+                Self::Postgres(conn, Vec::new())
             }
             Dialect::Mysql => {
                 let mut conn = MySqlConnection::connect(db.url()).await.unwrap();
@@ -93,8 +94,9 @@ impl Meter {
         }
     }
 
-    /// Runs it in a transaction that is rolled back.
-    pub(super) async fn read(&mut self, text: &str, binds: &[Bind]) -> Read {
+    /// Runs it in a transaction that is rolled back. PostgreSQL is made to keep its plan for good, as it may do after five
+    /// runs, or, for a statement whose plan hangs on which parameters are NULL, to make one for these.
+    pub(super) async fn read(&mut self, text: &str, binds: &[Bind], keep: bool) -> Read {
         match self {
             Self::Sqlite(conn, steps) => {
                 conn.execute("BEGIN IMMEDIATE").await.unwrap();
@@ -105,10 +107,24 @@ impl Meter {
                 conn.execute("ROLLBACK").await.unwrap();
                 Read { rows, ..Read::default() }
             }
-            Self::Postgres(conn) => {
+            Self::Postgres(conn, prepared) => {
+                let number_of = prepared.iter().position(|known| known == text).unwrap_or(prepared.len());
+                if number_of == prepared.len() {
+                    let types: Vec<_> = binds.iter().map(Bind::sql_type).collect();
+                    let types =
+                        if types.is_empty() { String::new() } else { format!("({})", types.join(", ")) };
+                    let prepare = format!("PREPARE p{number_of}{types} AS {text}");
+                    conn.execute(AssertSqlSafe(prepare)).await.unwrap();
+                    prepared.push(text.to_owned());
+                }
+                let mode = if keep { "force_generic_plan" } else { "force_custom_plan" };
                 conn.execute("BEGIN").await.unwrap();
-                let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {text}");
-                let row = bound!(explain, binds).fetch_one(&mut *conn).await;
+                conn.execute(AssertSqlSafe(format!("SET LOCAL plan_cache_mode = {mode}"))).await.unwrap();
+                let values: Vec<_> = binds.iter().map(Bind::literal).collect();
+                let values =
+                    if values.is_empty() { String::new() } else { format!("({})", values.join(", ")) };
+                let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE p{number_of}{values}");
+                let row = conn.fetch_one(AssertSqlSafe(explain)).await;
                 let row = row.unwrap_or_else(|error| panic!("{text}: {error}"));
                 conn.execute("ROLLBACK").await.unwrap();
                 // A column of type json is text.
