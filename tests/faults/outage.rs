@@ -10,8 +10,8 @@ use permitq::upkeep::{Options, Upkeep};
 use tokio::time::sleep;
 
 use super::{CALL, STEADY, nothing_lost_or_doubled, registered};
-use crate::support::{Db, upkeep};
 use crate::support::site::{Site, until};
+use crate::support::{Db, upkeep};
 
 servers![
     silence_shorter_than_the_lease_costs_nothing,

@@ -404,8 +404,7 @@ impl<'a> Judge<'a> {
         for exit in &self.seen.journal.exits {
             // Code 1 is how one ends that finds no database when it starts.
             if at_work.contains(&i64::from(exit.pid)) || exit.code != Some(1) {
-                let what =
-                    format!("a consumer ended by itself at {} ms with code {:?}", exit.at, exit.code);
+                let what = format!("a consumer ended by itself at {} ms with code {:?}", exit.at, exit.code);
                 self.breach("I5", what);
             }
         }
@@ -488,7 +487,8 @@ impl<'a> Judge<'a> {
                 // From when it was committed until it was right again: I2 judges it.
                 Fault::Edit => {
                     let edit = self.edits.iter().find(|(edit, _)| edit.sent == struck.at);
-                    let repaired = edit.map(|(_, repaired)| *repaired).filter(|repaired| *repaired < u64::MAX);
+                    let repaired =
+                        edit.map(|(_, repaired)| *repaired).filter(|repaired| *repaired < u64::MAX);
                     if let Some(repaired) = repaired {
                         took.entry(struck.what).or_default().push(repaired.saturating_sub(struck.until));
                     }
@@ -540,10 +540,12 @@ impl<'a> Judge<'a> {
     /// How long of this time somebody may have held everybody up who was frozen or cut off in the midst of a transaction.
     fn held_up(&self, from: u64, until: u64) -> u64 {
         let struck = self.seen.journal.struck.iter();
-        let silent = struck.filter(|one| matches!(one.what, Fault::Freeze | Fault::Cut) && one.member.is_some());
+        let silent =
+            struck.filter(|one| matches!(one.what, Fault::Freeze | Fault::Cut) && one.member.is_some());
+        let silent: Vec<_> = silent.map(|one| (one.at, one.until + MACHINE)).collect();
         // One after the other, in the worst case: each waits for the lock that the one before it holds.
-        let held = silent.map(|one| overlap([(one.at, one.until + MACHINE)].into_iter(), from, until));
-        held.map(|held| held.min(self.seen.idle)).sum()
+        let each = silent.iter().map(|span| overlap([*span].into_iter(), from, until).min(self.seen.idle));
+        each.sum::<u64>().min(overlap(silent.iter().copied(), from, until))
     }
 
     /// How long of this time no permit could be expected to come free: that, and after the clock's steps what is held for
