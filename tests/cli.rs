@@ -15,6 +15,7 @@ mod readme;
 mod refused;
 mod secrets;
 mod task;
+mod terminal;
 mod tls;
 
 use std::io::Write;

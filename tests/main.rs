@@ -15,6 +15,8 @@ mod explain;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod list;
 #[cfg(test)]
 mod process;

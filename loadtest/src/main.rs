@@ -100,7 +100,8 @@ async fn run(command: Command) -> Result<bool, Error> {
     match command {
         Command::Speed(speed) => speed.run().await,
         Command::Chaos { database, minutes, seed, only, plan, json } => {
-            let program = Program { path: std::env::current_exe()?, args: vec!["permitq".to_owned()] };
+            // Not by its name: another build may have put another file there meanwhile, or none.
+            let program = Program { path: "/proc/self/exe".into(), args: vec!["permitq".to_owned()] };
             let time = Duration::from_secs_f64(minutes * 60.0);
             let chaos = Chaos { target: database, time, seed, only, program, progress: true };
             chaos.refuse()?;

@@ -74,6 +74,8 @@ struct Orders {
     mode: Mode,
     /// Connections below this number are swallowed for ever.
     forgotten: u64,
+    /// Connections below this number are cut, whoever has forgotten them.
+    buried: u64,
     /// Connections below this number are cut.
     cut: u64,
 }
@@ -89,7 +91,8 @@ impl Proxy {
             }
         };
         let address = listener.local_addr()?;
-        let (orders, _) = watch::channel(Orders { target, mode: Mode::Pass, forgotten: 0, cut: 0 });
+        let (orders, _) =
+            watch::channel(Orders { target, mode: Mode::Pass, forgotten: 0, buried: 0, cut: 0 });
         let shared = Arc::new(Shared {
             orders,
             trap: Mutex::new(None),
@@ -129,6 +132,11 @@ impl Proxy {
     /// Swallows every open connection for ever, whatever the mode. New ones pass.
     pub fn forget(&self) {
         self.shared.orders.send_modify(|orders| orders.forgotten = self.accepted());
+    }
+
+    /// Both ends notice what was forgotten so far, as keep-alive makes them in the end.
+    pub fn bury(&self) {
+        self.shared.orders.send_modify(|orders| orders.buried = orders.forgotten);
     }
 
     /// Once: cuts the transaction that says `word` at its COMMIT.
@@ -207,6 +215,7 @@ impl Line {
     fn mode(&mut self) -> Option<Mode> {
         let orders = *self.orders.borrow_and_update();
         match orders.mode {
+            _ if self.number < orders.buried => None,
             _ if self.number < orders.forgotten => Some(Mode::Blackhole),
             _ if self.number < orders.cut => None,
             Mode::Reset => None,

@@ -161,7 +161,6 @@ fn read(mut from: impl BufRead, file: &str) -> Result<Vec<(usize, NewTask)>, Fai
 }
 
 /// The tasks of a file with these bytes, or what is said of it.
-#[cfg(fuzzing)]
 pub fn fuzz(bytes: &[u8]) -> Result<Vec<(usize, NewTask)>, String> {
     read(bytes, "file").map_err(|failure| failure.words().unwrap_or_default().to_owned())
 }

@@ -186,8 +186,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Ways in for the fuzz targets, in builds for them alone.
-#[cfg(fuzzing)]
+/// Ways in for the fuzz targets and for nobody else.
+#[doc(hidden)]
 pub mod fuzzing {
     pub use super::batch::fuzz as batch;
     pub use super::out::fuzz as terminal;

@@ -160,7 +160,6 @@ fn steers(c: char) -> bool {
 }
 
 /// A text as it reaches a terminal, and as JSON.
-#[cfg(fuzzing)]
 pub fn fuzz(text: &str) -> (String, String) {
     (clean(text), plain_json(&serde_json::Value::from(text).to_string()))
 }

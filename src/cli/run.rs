@@ -76,7 +76,7 @@ async fn serve(config: &Config, database: &Database, mut shutdown: Shutdown) -> 
     let options = options(config);
     let stop = CancellationToken::new();
     let prober = Prober::new(database, config.lease.reclaim, probes(config)?);
-    let upkeep = roles.contains(&Role::Reclaim).then(|| {
+    let upkeep = if roles.contains(&Role::Reclaim) {
         let upkeep = upkeep::Options {
             every: config.lease.reclaim,
             lease: config.lease.duration,
@@ -84,10 +84,14 @@ async fn serve(config: &Config, database: &Database, mut shutdown: Shutdown) -> 
             hold: config.longest_hold(),
             name: format!("{} on {}", std::process::id(), options.host),
         };
-        let upkeep = Upkeep::new(database, Clock::default(), upkeep).run(stop.clone());
+        let mut upkeep = Upkeep::new(database, Clock::default(), upkeep);
+        upkeep.begin().await?;
+        let upkeep = upkeep.run(stop.clone());
         let prober = prober.has_probes().then(|| prober.run(stop.clone()));
-        tokio::spawn(async { tokio::join!(upkeep, OptionFuture::from(prober)) })
-    });
+        Some(tokio::spawn(async { tokio::join!(upkeep, OptionFuture::from(prober)) }))
+    } else {
+        None
+    };
     // A loop of ours that dies takes the process with it: the leases do the rest.
     let upkeep = upkeep.map(|upkeep| {
         tokio::spawn(async move {

@@ -84,7 +84,8 @@ impl FromStr for Endpoint {
 
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&mask(self.0.as_str()))
+        // The parsed URL writes the braces of a probe's `{key}` in their long form.
+        f.write_str(&mask(self.0.as_str()).replace("%7Bkey%7D", "{key}"))
     }
 }
 
@@ -118,6 +119,8 @@ mod tests {
         }
         let endpoint: Endpoint = "https://h/call?api_key=hunter2&n=1".parse().unwrap();
         assert_eq!(format!("{endpoint:?}"), "https://h/call?api_key=***&n=***");
+        let probe: Endpoint = "https://h/calls/{key}?api_key=hunter2".parse().unwrap();
+        assert_eq!(probe.to_string(), "https://h/calls/{key}?api_key=***");
     }
 
     #[test]

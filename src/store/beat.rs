@@ -9,7 +9,7 @@ use sqlx::any::AnyRow;
 use super::record::clean;
 use super::rows::{Read, micros};
 use super::unit::{How, Tx, Unit};
-use super::upkeep::end_own;
+use super::upkeep::{end_own, own_cooling};
 use super::{Result, Store};
 use crate::model::{Attempt, Ended, Standing, State};
 
@@ -184,30 +184,22 @@ impl Unit for Late<'_> {
     const NAME: &'static str = "keep a late answer";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<bool> {
-        let Ended { attempt: Attempt { task, claim_no }, status, settlement, .. } = self.ended;
+        let Ended { attempt, status, settlement, .. } = self.ended;
         let answer = settlement.result.as_deref().or(settlement.error.as_deref()).unwrap_or_default();
         let outcome = if settlement.state == State::Succeeded { "succeeded" } else { "failed" };
         // Coolings before attempts, as whoever ends coolings locks them.
-        let coolings = if settlement.cooling.is_none() {
-            sqlx::query(tx.sql.own_cooling)
-                .bind(task)
-                .bind(claim_no)
-                .bind(self.consumer)
-                .fetch_all(&mut *tx.conn)
-                .await?
-        } else {
-            Vec::new()
-        };
+        let over = settlement.cooling.is_none();
+        let cooling = if over { own_cooling(tx, *attempt, self.consumer).await? } else { Vec::new() };
         let kept = sqlx::query(tx.sql.late)
             .bind(status.map(i64::from))
             .bind(outcome)
             .bind(clean(answer))
-            .bind(task)
-            .bind(claim_no)
+            .bind(attempt.task)
+            .bind(attempt.claim_no)
             .bind(self.consumer)
             .execute(&mut *tx.conn)
             .await?;
-        end_own(tx, &coolings).await?;
+        end_own(tx, &cooling).await?;
         Ok(kept.rows_affected() == 1)
     }
 }

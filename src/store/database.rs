@@ -245,11 +245,12 @@ impl From<sqlx::Error> for Refused {
 
 /// For `limits.sql`: when the server itself ends a statement, a wait for a lock, and a transaction whose client says
 /// nothing; in milliseconds. All before the client gives up. A lock wait that ends is repeated with its whole unit, so it
-/// may be short; between two statements of a unit there is nothing to wait for.
+/// may be short. Between two statements of a unit there is nothing to wait for, and everybody else waits for a client that
+/// is frozen there: not for longer than a busy machine may take.
 fn server_limits(limit: Duration) -> [i64; 3] {
     let statement = limit * 4 / 5;
     let lock = (limit / 2).min(Duration::from_secs(5));
-    let idle = limit.min(Duration::from_secs(10));
+    let idle = (limit / 5).clamp(Duration::from_secs(1), Duration::from_secs(2)).min(limit);
     // 0 would mean none.
     [statement, lock, idle]
         .map(|limit| i64::try_from(limit.as_millis()).unwrap_or(i64::MAX).clamp(1, i32::MAX.into()))
@@ -294,9 +295,9 @@ mod tests {
 
     #[test]
     fn the_server_gives_up_before_the_client() {
-        assert_eq!(server_limits(Database::LIMIT), [8_000, 5_000, 10_000]);
-        assert_eq!(server_limits(Duration::from_secs(2)), [1_600, 1_000, 2_000]);
-        assert_eq!(server_limits(Duration::from_mins(30)), [1_440_000, 5_000, 10_000]);
+        assert_eq!(server_limits(Database::LIMIT), [8_000, 5_000, 2_000]);
+        assert_eq!(server_limits(Duration::from_secs(2)), [1_600, 1_000, 1_000]);
+        assert_eq!(server_limits(Duration::from_mins(30)), [1_440_000, 5_000, 2_000]);
         assert_eq!(server_limits(Duration::ZERO), [1, 1, 1]);
     }
 

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{Clock, Instant};
 use crate::event::Event;
 use crate::model::STEP_SLACK;
-use crate::store::{ConsumerRow, Database, Error, Expired, Store};
+use crate::store::{Database, Error, Expired, Store};
 
 pub use prober::Prober;
 
@@ -40,7 +40,7 @@ pub struct Options {
     pub heartbeat: Duration,
     /// At least how long a permit cools that nothing explains.
     pub hold: Duration,
-    /// Who it is, in the log of what it takes back: `PID on HOST`, by which it knows its own process among the consumers.
+    /// Who it is, in the log of what it takes back and repairs.
     pub name: String,
 }
 
@@ -53,7 +53,7 @@ pub struct Upkeep {
     suspects: BTreeMap<String, (i64, Instant)>,
     /// Both clocks at the last pass.
     clocks: Option<(i64, Instant)>,
-    /// Both clocks at the first pass.
+    /// Both clocks when it began to watch them.
     began: Option<(i64, Instant)>,
     /// No cooling ends before this instant: the database's clock has stepped.
     held_until: Option<Instant>,
@@ -115,6 +115,16 @@ impl Upkeep {
             audited: None,
             retired: None,
         }
+    }
+
+    /// Begins to watch the database's clock: before this process registers as a consumer, so that whoever is older is
+    /// somebody else.
+    ///
+    /// # Errors
+    /// Where the database cannot be worked with.
+    pub async fn begin(&mut self) -> Result<(), Error> {
+        let database = self.store.clock().await?;
+        self.compare_clocks(database, self.clock.now(), Duration::ZERO).await
     }
 
     /// Passes until `stop`. A pass that has begun is finished.
@@ -254,9 +264,8 @@ impl Upkeep {
         if self.clock.now().since(since) >= hold {
             return Ok(false);
         }
-        let others = self.store.consumers().await?;
-        let own = |one: &ConsumerRow| format!("{} on {}", one.pid, one.host) == self.options.name;
-        Ok(others.iter().any(|one| one.started_at.as_microsecond() < first && !own(one)))
+        let consumers = self.store.consumers().await?;
+        Ok(consumers.iter().any(|one| one.started_at.as_microsecond() < first))
     }
 
     /// Those that were over at the instant that was compared with our own clock.
@@ -267,7 +276,7 @@ impl Upkeep {
             return Ok(());
         }
         loop {
-            let permits = self.store.end_coolings_as_of(semaphore, as_of, BATCH).await?;
+            let permits = self.store.end_coolings(semaphore, as_of, BATCH).await?;
             if permits > 0 {
                 Event::Cooled { semaphore, permits }.emit();
             }

@@ -66,7 +66,7 @@ const KEYS: [(&str, &str, &str); 35] = [
     ("lease.heartbeat", "14s", "16s"),
     ("lease.reclaim", "13s", "17s"),
     ("downstream.default.url", "https://127.0.0.1:1/a", "https://127.0.0.1:2/b"),
-    ("downstream.default.probe", "http://127.0.0.1:1/a/%7Bkey%7D", "http://127.0.0.1:2/b/%7Bkey%7D"),
+    ("downstream.default.probe", "http://127.0.0.1:1/a/{key}", "http://127.0.0.1:2/b/{key}"),
     ("downstream.default.semaphore", "one", "two"),
     ("downstream.default.method", "PUT", "PATCH"),
     ("downstream.default.connect_timeout", "4s", "6s"),

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use permitq::clock::Clock;
 use permitq::model::{Outcome, Why};
-use permitq::upkeep::{Options, Upkeep};
+use permitq::upkeep::Upkeep;
 
-use crate::support::{Db, LEASE, ended};
+use crate::support::{Db, LEASE, ended, upkeep};
 
 contract![half_a_state_is_refused_or_repaired_or_named,];
 
@@ -23,15 +23,7 @@ enum Then {
 const HOLD: Duration = Duration::from_mins(10);
 
 async fn two_passes(db: &Db) {
-    let clock = Clock::held();
-    let options = Options {
-        every: Duration::from_secs(1),
-        lease: LEASE,
-        heartbeat: Duration::from_secs(15),
-        hold: HOLD,
-        name: "reclaimer".to_owned(),
-    };
-    let mut upkeep = Upkeep::new(&db.database, clock, options);
+    let mut upkeep = Upkeep::new(&db.database, Clock::held(), upkeep(HOLD));
     upkeep.pass().await.unwrap();
     upkeep.pass().await.unwrap();
 }

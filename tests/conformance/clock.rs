@@ -4,22 +4,15 @@ use std::time::Duration;
 
 use permitq::clock::Clock;
 use permitq::model::{Outcome, Why};
-use permitq::upkeep::{Options, Upkeep};
+use permitq::upkeep::Upkeep;
 
-use crate::support::{Db, ended};
+use crate::support::{Db, ended, upkeep};
 
 contract![
     who_has_just_started_leaves_coolings_to_those_who_watched_the_clock,
     who_is_the_oldest_or_alone_waits_for_nobody,
     coolings_are_judged_by_the_instant_that_was_compared,
 ];
-
-fn upkeep(db: &Db, clock: &Clock, hold: Duration, name: &str) -> Upkeep {
-    let second = Duration::from_secs(1);
-    let (lease, name) = (Duration::from_mins(1), name.to_owned());
-    let options = Options { every: second, lease, heartbeat: second, hold, name };
-    Upkeep::new(&db.database, clock.clone(), options)
-}
 
 /// A permit that cools; then the clock steps forward, beyond its bound.
 async fn cooling_and_a_step(db: &Db) {
@@ -34,7 +27,7 @@ async fn cooling_and_a_step(db: &Db) {
 async fn who_has_just_started_leaves_coolings_to_those_who_watched_the_clock(db: Db) {
     cooling_and_a_step(&db).await;
     let (clock, hold) = (Clock::held(), Duration::from_millis(100));
-    let mut young = upkeep(&db, &clock, hold, "1 on elsewhere");
+    let mut young = Upkeep::new(&db.database, clock.clone(), upkeep(hold));
     young.pass().await.unwrap();
     db.holds(1).await;
     // It has watched for as long as any permit can be held: whatever cools is over.
@@ -46,22 +39,22 @@ async fn who_has_just_started_leaves_coolings_to_those_who_watched_the_clock(db:
 async fn who_is_the_oldest_or_alone_waits_for_nobody(db: Db) {
     cooling_and_a_step(&db).await;
     let (clock, hold) = (Clock::held(), Duration::from_hours(1));
-    let mut young = upkeep(&db, &clock, hold, "1 on elsewhere");
+    let mut young = Upkeep::new(&db.database, clock.clone(), upkeep(hold));
     young.pass().await.unwrap();
     db.holds(1).await;
     db.vanish("a").await;
     young.pass().await.unwrap();
     db.holds(0).await;
 
-    // The only consumer is its own process: nobody was there before it.
-    db.sql("UPDATE permitq_consumer SET state = 'alive'").await;
+    // The only consumer is its own process, which registers when upkeep has begun: nobody was there before it.
+    let mut own = Upkeep::new(&db.database, clock, upkeep(hold));
+    own.begin().await.unwrap();
     db.enqueue(1).await;
     let mut b = db.consumer("b").await;
     let claim = b.claim_one().await;
     b.finish(&[ended(claim, &Outcome::unclear(Why::Timeout, "slow"))]).await;
     db.age("permitq_cooling", "until", Duration::from_hours(1), "1 = 1").await;
-    db.sql("UPDATE permitq_consumer SET host = 'here', pid = 7").await;
-    upkeep(&db, &clock, hold, "7 on here").pass().await.unwrap();
+    own.pass().await.unwrap();
     db.holds(0).await;
 }
 
@@ -71,8 +64,8 @@ async fn coolings_are_judged_by_the_instant_that_was_compared(db: Db) {
     cooling_and_a_step(&db).await;
     let mut store = db.store();
     let hours = 3_600_000_000;
-    assert_eq!(store.end_coolings_as_of("default", before - 2 * hours, 9).await.unwrap(), 0);
+    assert_eq!(store.end_coolings("default", before - 2 * hours, 9).await.unwrap(), 0);
     db.holds(1).await;
-    assert_eq!(store.end_coolings_as_of("default", before, 9).await.unwrap(), 1);
+    assert_eq!(store.end_coolings("default", before, 9).await.unwrap(), 1);
     db.holds(0).await;
 }

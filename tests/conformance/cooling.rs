@@ -21,7 +21,7 @@ async fn a_cooling_ends_at_its_until_and_frees_its_permit(db: Db) {
     let mut a = db.consumer("a").await;
     let claim = a.claim_one().await;
     a.finish(&[ended(claim, &Outcome::unclear(Why::Timeout, "slow"))]).await;
-    assert_eq!(db.store().end_coolings("default", 10).await.unwrap(), 0, "not before its until");
+    assert_eq!(db.end_coolings(10).await.unwrap(), 0, "not before its until");
     db.holds(1).await;
     let holder = db.store().holders().await.unwrap().remove(0);
     assert_eq!((holder.state, holder.task), (PermitState::Cooling, Some(id)));
@@ -40,8 +40,9 @@ async fn coolings_end_in_bounded_batches_of_one_semaphore(db: Db) {
     a.finish(&ends).await;
     db.age("permitq_cooling", "until", Duration::from_hours(1), "1 = 1").await;
     let mut store = db.store();
+    let now = store.clock().await.unwrap();
     for (semaphore, freed, left) in [("second", 0, 4), ("default", 3, 1), ("default", 1, 0)] {
-        assert_eq!(store.end_coolings(semaphore, 3).await.unwrap(), freed);
+        assert_eq!(store.end_coolings(semaphore, now, 3).await.unwrap(), freed);
         db.holds(left).await;
     }
 }

@@ -106,7 +106,7 @@ async fn a_living_consumer_keeps_its_tasks_until_a_lease_past_their_until(db: Db
         assert_eq!(db.reclaim().await.len(), taken, "{past:?} further");
     }
     assert_eq!(a.finish(&[ended(claim, &Outcome::succeeded(None))]).await, [Recorded::Lost]);
-    assert_eq!(db.store().end_coolings("default", 10).await.unwrap(), 1, "that call must be over");
+    assert_eq!(db.end_coolings(10).await.unwrap(), 1, "that call must be over");
     db.holds(0).await;
 }
 

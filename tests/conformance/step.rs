@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use permitq::clock::Clock;
-use permitq::upkeep::{Options, Upkeep};
+use permitq::upkeep::Upkeep;
 use tokio::time::sleep;
 
-use crate::support::{Db, LEASE};
+use crate::support::{Db, upkeep};
 
 contract![nothing_cools_down_by_a_clock_that_jumped,];
 
@@ -27,14 +27,7 @@ async fn cooled(db: &Db) {
 
 async fn nothing_cools_down_by_a_clock_that_jumped(db: Db) {
     let clock = Clock::held();
-    let options = Options {
-        every: Duration::from_secs(1),
-        lease: LEASE,
-        heartbeat: Duration::from_secs(15),
-        hold: HOLD,
-        name: "reclaimer".to_owned(),
-    };
-    let mut upkeep = Upkeep::new(&db.database, clock.clone(), options);
+    let mut upkeep = Upkeep::new(&db.database, clock.clone(), upkeep(HOLD));
     cooled(&db).await;
     upkeep.pass().await.unwrap();
     db.holds(0).await;

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use loadtest::proxy::Mode;
+use loadtest::servers::Server;
 use permitq::store::Dialect;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::{CALL, STEADY, nothing_lost_or_doubled, registered};
@@ -90,4 +92,25 @@ async fn connections_that_a_firewall_forgot_are_replaced(db: Db) {
     until("all connected anew", async || proxy.accepted() >= before + connections as u64).await;
     let tasks = site.enqueue(6, CALL).await;
     nothing_lost_or_doubled(&site, &tasks, 3).await;
+}
+
+/// What a firewall forgot is not missed at the other end: the server looks for its clients within a minute, and not after
+/// two hours. Its kernel's keep-alive timer runs (`tr` is 2 in `proc_pid_net(5)`) and is over by then (`tm->when`, in
+/// hundredths of a second).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgres_server_looks_for_clients_that_are_gone() {
+    let server = spawn_blocking(|| Server::postgres(false)).await.unwrap();
+    let db = Db::alone_on(&server).await;
+    let mut store = db.store();
+    store.clock().await.unwrap();
+    let port = db.url().rsplit_once(':').and_then(|(_, rest)| rest.split('/').next()).unwrap();
+    let port = format!(":{:04X}", port.parse::<u16>().unwrap());
+    until("a timer of at most a minute", async || {
+        let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+        let rows = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
+        let ours = rows.filter(|row| row[1].ends_with(&port));
+        let mut timers = ours.filter_map(|row| row[5].split_once(':'));
+        timers.any(|(timer, when)| timer == "02" && u64::from_str_radix(when, 16).unwrap() <= 6_000)
+    })
+    .await;
 }

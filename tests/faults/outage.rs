@@ -10,8 +10,8 @@ use permitq::upkeep::{Options, Upkeep};
 use tokio::time::sleep;
 
 use super::{CALL, STEADY, nothing_lost_or_doubled, registered};
-use crate::support::Db;
 use crate::support::site::{Site, until};
+use crate::support::{Db, upkeep};
 
 servers![
     silence_shorter_than_the_lease_costs_nothing,
@@ -152,13 +152,7 @@ async fn a_heart_may_hang_in_a_dead_connection_and_still_beats_the_reclaimer(db:
     db.consumer("a").await;
     db.age("permitq_consumer", "lease_until", Duration::from_hours(1), "id = 'a'").await;
     let clock = Clock::held();
-    let options = Options {
-        every: heartbeat,
-        lease,
-        heartbeat,
-        hold: Duration::from_secs(1),
-        name: "reclaimer".to_owned(),
-    };
+    let options = Options { lease, heartbeat, ..upkeep(Duration::from_secs(1)) };
     let mut upkeep = Upkeep::new(&db.database, clock.clone(), options);
     for (passed, gone) in [(0, 0), (1_000, 0), (100, 1)] {
         clock.advance(Duration::from_millis(passed));

@@ -87,8 +87,8 @@ async fn decisions(db: &Db, found_rows: bool) {
     assert_eq!(store.reclaim("r", LEASE, 0, 9).await.unwrap().len(), 0);
     db.holds(1).await;
     db.age("permitq_cooling", "until", Duration::from_hours(24), "1 = 1").await;
-    assert_eq!(store.end_coolings("default", 9).await.unwrap(), 1);
-    assert_eq!(store.end_coolings("default", 9).await.unwrap(), 0);
+    assert_eq!(db.end_coolings(9).await.unwrap(), 1);
+    assert_eq!(db.end_coolings(9).await.unwrap(), 0);
     for _ in 0..2 {
         assert_eq!(store.repair("default", LEASE, "ann").await.unwrap().drift(), 0);
     }

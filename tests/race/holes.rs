@@ -121,11 +121,11 @@ async fn hole_04_dying_between_the_reclaimers_updates_leaks_nothing(db: Db) {
         [("UPDATE", "permitq_attempt"), ("DELETE", "permitq_cooling"), ("UPDATE", "permitq_semaphore")]
     {
         db.fail_on(event, table).await;
-        assert!(db.store().end_coolings("default", 10).await.is_err(), "{event} {table}");
+        assert!(db.end_coolings(10).await.is_err(), "{event} {table}");
         db.mend(table).await;
         db.holds(3).await;
     }
-    assert_eq!(db.store().end_coolings("default", 10).await.unwrap(), 3);
+    assert_eq!(db.end_coolings(10).await.unwrap(), 3);
     db.holds(0).await;
 }
 
@@ -175,7 +175,7 @@ async fn hole_07_an_abandoned_call_keeps_its_permit(db: Db) {
     let mut b = db.consumer("b").await;
     assert!(b.claim(1).await.is_empty(), "four calls may still run downstream");
     db.age("permitq_cooling", "until", Duration::from_mins(1), "1 = 1").await;
-    assert_eq!(db.store().end_coolings("default", 9).await.unwrap(), 0);
+    assert_eq!(db.end_coolings(9).await.unwrap(), 0);
     assert!(b.claim(1).await.is_empty());
     assert_eq!(db.cool_down().await, 4);
     assert_eq!(b.claim(9).await.len(), 4);

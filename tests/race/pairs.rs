@@ -193,7 +193,8 @@ async fn a_cooling_is_ended_once_by_whoever_comes_first(db: Db) {
             let late = spawn(async move { store.late("a0", &late(attempt, "ok", true)).await.unwrap() });
             assert!(meets(late, held).await, "the evidence is kept all the same");
         } else {
-            let cool = spawn(async move { store.end_coolings("default", 9).await.unwrap() });
+            let now = store.clock().await.unwrap();
+            let cool = spawn(async move { store.end_coolings("default", now, 9).await.unwrap() });
             assert_eq!(meets(cool, held).await, 0);
         }
         db.holds(0).await;

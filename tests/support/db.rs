@@ -8,6 +8,7 @@ use std::time::Duration;
 use loadtest::servers::{self, Server};
 use permitq::model::{NewTask, Task};
 use permitq::store::{Database, Enqueued, Left, Registration, Store};
+use permitq::upkeep;
 use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 use tempfile::TempDir;
 use tokio::sync::Mutex;
@@ -224,7 +225,14 @@ impl Db {
     /// All given-up calls must be over now, and the reclaimer ends their coolings; answers how many.
     pub(crate) async fn cool_down(&self) -> i64 {
         self.age("permitq_cooling", "until", Duration::from_hours(24), "1 = 1").await;
-        self.any.lock().await.end_coolings("default", 1000).await.unwrap()
+        self.end_coolings(1000).await.unwrap()
+    }
+
+    /// What cools longer than it need, at most `limit`.
+    pub(crate) async fn end_coolings(&self, limit: i64) -> permitq::store::Result<i64> {
+        let mut store = self.any.lock().await;
+        let now = store.clock().await?;
+        store.end_coolings("default", now, limit).await
     }
 
     pub(crate) async fn set_max(&self, max: i64) {
@@ -304,6 +312,17 @@ pub(crate) fn registration(id: &str) -> Registration {
         slots: 4,
         serves: r#"{"call": "default"}"#.to_owned(),
         lease: LEASE,
+    }
+}
+
+/// A reclaimer and auditor that passes when it is told to, for consumers of the default lease and beat.
+pub(crate) fn upkeep(hold: Duration) -> upkeep::Options {
+    upkeep::Options {
+        every: Duration::from_secs(1),
+        lease: LEASE,
+        heartbeat: Duration::from_secs(15),
+        hold,
+        name: "reclaimer".to_owned(),
     }
 }
 

@@ -10,4 +10,4 @@ pub(crate) mod site;
 pub(crate) use loadtest::servers::until;
 
 pub(crate) use consumer::{Consumer, ended, late, policy};
-pub(crate) use db::{Db, Held, LEASE, ids, registration};
+pub(crate) use db::{Db, Held, LEASE, ids, registration, upkeep};

@@ -111,6 +111,10 @@ impl Site {
 
     fn spawn(&self, args: &[&str], settings: &[(&str, &str)], log: Stdio) -> Member {
         let mut command = self.permitq(args);
+        if args[0] == "run" {
+            // It ends with this process, however that ends.
+            command.arg("--while-stdin").stdin(Stdio::piped());
+        }
         command.envs(settings.iter().copied()).stdout(Stdio::null()).stderr(log);
         Member(command.spawn().unwrap())
     }
@@ -119,12 +123,12 @@ impl Site {
     #[allow(dead_code, reason = "tests/cluster uses it")]
     pub(crate) fn consumer_on(&self, name: &str, hosts: &[String]) -> Member {
         let log = File::create(self.folder.path().join(format!("{name}.log"))).unwrap();
-        let mut command = self.permitq(&["run", "--name", name, "--slots", "2"]);
+        let mut command = self.permitq(&["run", "--name", name, "--slots", "2", "--while-stdin"]);
         command
             // A beat has a quarter of the lease for all hosts together.
             .env("PERMITQ_LEASE__DURATION", "6s")
             .env("PERMITQ_DATABASE_URL", hosts.join(","));
-        Member(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+        Member(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log).spawn().unwrap())
     }
 
     /// How many lines of all logs have this text.

@@ -4,10 +4,10 @@
 //! | | holds where |
 //! |---|---|
 //! | I1 cap | no call arrives while as many are in flight as any cap allows that was in force since a second before its claim; no permit is freed while its call still runs |
-//! | I2 ledger | counter = running + cooling in every sample, but between an edit by hand and its repair, which comes within a pass |
+//! | I2 ledger | counter = running + cooling in every sample, but between an edit by hand and its repair, which comes within a pass; somebody looked all the time |
 //! | I3 once | one recorded success per task, with an answered call behind it; one call per attempt; before each repeated call, an attempt that did not succeed |
-//! | I4 terminal | final states stay but for a person's retry; fences rise; attempts rise, within the maximum |
-//! | I5 progress | after the faults all is done within the bound; no consumer ends by itself |
+//! | I4 terminal | final states stay but for a person's retry; fences rise; attempts rise, within the maximum; each change begins where the one before ended, and the last is how the task stands |
+//! | I5 progress | something was called; after the faults all is done within the bound; no consumer ends by itself, but where it found no database at its start |
 //! | I6 log | each claim has its row, with a consumer, and each call its claim |
 //! | I7 loss | every acknowledged task is there, and nobody else's |
 //! | P5 | permits that a fault touched are free within the bound |
@@ -22,7 +22,7 @@ use serde::Serialize;
 use super::evidence::{Attempt, Call, Evidence};
 use super::journal::Edit;
 use super::plan::Fault;
-use super::scale::{ARRIVAL, HOLD, MACHINE, RECOVERY, REPAIR, drain};
+use super::scale::{ARRIVAL, HOLD, MACHINE, RECOVERY, REPAIR, YOUTH, drain};
 
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -46,7 +46,8 @@ pub struct Recovery {
     pub median_ms: u64,
     /// Milliseconds.
     pub max_ms: u64,
-    /// Milliseconds; longer only while the database was away, its clock had stepped, or a further consumer was struck.
+    /// Milliseconds; longer only while the database was away or held up by somebody frozen, its clock had stepped, or a
+    /// further consumer was struck.
     pub bound_ms: u64,
     /// Those that took longer because of that.
     pub stalled: usize,
@@ -83,6 +84,8 @@ pub struct Findings {
 
 /// After this long a lowered cap binds.
 const GRACE: u64 = 1_000;
+/// Between two looks at the ledger: a client's patience, and a moment.
+const BLIND: u64 = 12_000;
 /// How far two clocks of one host may differ.
 const CLOCKS: u64 = 50;
 
@@ -183,8 +186,8 @@ impl<'a> Judge<'a> {
     fn cap(&mut self) {
         let mut calls: Vec<&Call> = self.seen.calls.iter().collect();
         calls.sort_by_key(|call| call.start);
-        // Calls in flight: when they end, and whether one was claimed while the counter was too low.
-        let mut in_flight: Vec<(u64, bool)> = Vec::new();
+        // Calls in flight: when they end, and the edits that they were claimed under while the counter was too low.
+        let mut in_flight: Vec<(u64, Vec<usize>)> = Vec::new();
         for call in calls {
             in_flight.retain(|(end, _)| *end > call.start);
             let claimed = self.claimed(call);
@@ -197,14 +200,21 @@ impl<'a> Judge<'a> {
                 let late = call.start - claimed.latest;
                 self.late("I1", format!("{} arrived {late} ms after its claim", name(call)));
             }
-            let edited = self.edits.iter().any(|(edit, repaired)| {
+            let under = |(edit, repaired): &(Edit, u64)| {
                 edit.by < 0 && claimed.latest >= edit.sent && claimed.earliest <= *repaired
-            });
+            };
+            let edited = self.edits.iter().enumerate().filter(|(_, edit)| under(edit));
+            let edited: Vec<usize> = edited.map(|(n, _)| n).collect();
             let n = in_flight.len() + 1;
             let allowed = self.highest_cap(claimed.earliest.saturating_sub(GRACE), call.start);
             if n > allowed || call.refused {
-                let by_hand = in_flight.iter().filter(|(_, edited)| *edited).count() + usize::from(edited);
-                if by_hand > 0 && n <= allowed + by_hand {
+                let all = || in_flight.iter().map(|(_, edited)| edited).chain([&edited]);
+                let by_hand = all().filter(|edited| !edited.is_empty()).count();
+                // An edit opens the cap by as many as it took away, and no more.
+                let open: BTreeSet<usize> = all().flatten().copied().collect();
+                let open: u64 = open.iter().map(|n| self.edits[*n].0.by.unsigned_abs()).sum();
+                let open = by_hand.min(usize::try_from(open).unwrap_or(usize::MAX));
+                if open > 0 && n <= allowed + open {
                     self.found.overruns_after_edits += 1;
                 } else {
                     self.found.overruns += 1;
@@ -257,14 +267,14 @@ impl<'a> Judge<'a> {
             }
         }
         for (edit, repaired) in self.edits.clone() {
-            let Some(acked) = edit.acked else { continue };
             if repaired == u64::MAX {
-                self.breach("I2", format!("the edit at {acked} ms was never repaired"));
+                self.breach("I2", format!("the edit at {} ms was never repaired", edit.sent));
                 continue;
             }
+            let Some(acked) = edit.acked else { continue };
             let took = repaired.saturating_sub(acked);
             self.found.repair_max_ms = self.found.repair_max_ms.max(took);
-            if took > REPAIR + self.away(acked, repaired) {
+            if took > REPAIR + self.away(acked, repaired) + self.held_up(acked, repaired) {
                 self.late("I2", format!("the edit at {acked} ms was repaired after {took} ms"));
             }
         }
@@ -272,6 +282,14 @@ impl<'a> Judge<'a> {
             && last.in_use != 0
         {
             self.breach("I2", format!("at rest in_use is {}", last.in_use));
+        }
+        let ends = self.seen.samples.iter().map(|sample| sample.until);
+        let begins = self.seen.samples.iter().map(|sample| sample.at);
+        let blind = std::iter::once(0).chain(ends).zip(begins.chain([self.seen.end]));
+        for (from, until) in blind.collect::<Vec<_>>() {
+            if until > from + BLIND + self.away(from, until) {
+                self.breach("I2", format!("nobody saw the ledger from {from} to {until} ms"));
+            }
         }
     }
 
@@ -323,6 +341,7 @@ impl<'a> Judge<'a> {
         for task in &self.seen.journal.retried {
             *wishes.entry(*task).or_default() += 1;
         }
+        let mut stands: HashMap<i64, (String, i64, i64)> = HashMap::new();
         for change in &self.seen.changes {
             let ([claim, next_claim], [attempts, next_attempts]) = (change.claim_no, change.attempts);
             let (from, to) = (change.from.as_str(), change.to.as_str());
@@ -336,7 +355,9 @@ impl<'a> Judge<'a> {
                 ("running", "pending" | "scheduled") => {
                     next_claim == claim && (attempts - 1..=attempts).contains(&next_attempts)
                 }
-                ("running", to) if is_final(to) => next_claim == claim && next_attempts <= attempts,
+                ("running", to) if is_final(to) => {
+                    next_claim == claim && (attempts - 1..=attempts).contains(&next_attempts)
+                }
                 _ if revived => {
                     let left = wishes.entry(change.task).or_default();
                     let asked = *left > 0;
@@ -346,14 +367,29 @@ impl<'a> Judge<'a> {
                 _ => false,
             };
             let within = maximum.get(&change.task).is_none_or(|most| next_attempts <= *most);
-            if !moves || !within {
+            let here = (change.from.clone(), claim, attempts);
+            let new = matches!(from, "pending" | "scheduled") && (claim, attempts) == (0, 0);
+            let gapless = stands.get(&change.task).map_or(new, |before| *before == here);
+            if !moves || !within || !gapless {
                 self.breach("I4", format!("{change:?}"));
+            }
+            stands.insert(change.task, (change.to.clone(), next_claim, next_attempts));
+        }
+        for task in &self.seen.tasks {
+            let here = (task.state.clone(), task.claim_no, task.attempts);
+            match stands.get(&task.id) {
+                Some(last) if *last == here => {}
+                None if task.claim_no == 0 && matches!(&*task.state, "pending" | "scheduled") => {}
+                last => self.breach("I4", format!("task {} is {here:?}; its last change: {last:?}", task.id)),
             }
         }
     }
 
     fn progress(&mut self) {
         let (end, bound) = (self.seen.end, drain(self.seen.rest));
+        if self.seen.calls.is_empty() {
+            self.breach("I5", "nothing was ever called".to_owned());
+        }
         match self.seen.settled {
             Some(settled) => {
                 let took = settled.saturating_sub(end);
@@ -366,9 +402,9 @@ impl<'a> Judge<'a> {
         }
         let at_work: HashSet<_> = self.seen.at_work.iter().copied().collect();
         for exit in &self.seen.journal.exits {
-            if at_work.contains(&i64::from(exit.pid)) {
-                let what =
-                    format!("a consumer at work ended by itself at {} ms with code {:?}", exit.at, exit.code);
+            // Code 1 is how one ends that finds no database when it starts.
+            if at_work.contains(&i64::from(exit.pid)) || exit.code != Some(1) {
+                let what = format!("a consumer ended by itself at {} ms with code {:?}", exit.at, exit.code);
                 self.breach("I5", what);
             }
         }
@@ -448,18 +484,23 @@ impl<'a> Judge<'a> {
             let free = match struck.what {
                 // Running calls end by themselves: nothing is taken from anybody.
                 Fault::Retune => None,
+                // From when it was committed until it was right again: I2 judges it.
                 Fault::Edit => {
                     let edit = self.edits.iter().find(|(edit, _)| edit.sent == struck.at);
-                    edit.map(|(_, repaired)| *repaired).filter(|repaired| *repaired < u64::MAX)
+                    let repaired =
+                        edit.map(|(_, repaired)| *repaired).filter(|repaired| *repaired < u64::MAX);
+                    if let Some(repaired) = repaired {
+                        took.entry(struck.what).or_default().push(repaired.saturating_sub(struck.until));
+                    }
+                    None
                 }
                 _ => touched.map(|(_, _, _, released)| *released).max(),
             };
             let Some(free) = free else { continue };
             took.entry(struck.what).or_default().push(free.saturating_sub(struck.at));
             if free.saturating_sub(struck.at) > RECOVERY {
-                if free - struck.at
-                    <= RECOVERY + self.stalled(struck.at, free) + self.struck_again(struck.at, free)
-                {
+                let more = self.stalled(struck.at, free) + self.held_up(struck.at, free);
+                if free - struck.at <= RECOVERY + more + self.struck_again(struck.at, free) {
                     if let Some(entry) = self.found.recovery.get_mut(struck.what.name()) {
                         entry.stalled += 1;
                     }
@@ -481,12 +522,12 @@ impl<'a> Judge<'a> {
     }
 
     /// Who has just started leaves what cools to older consumers until they are gone. Where one of those was struck
-    /// meanwhile, its lease has to pass as well, but not one lease after the other: by then the young are old enough.
+    /// meanwhile, its lease has to pass as well, but not one lease after the other: in the end the young are old enough.
     fn struck_again(&self, from: u64, until: u64) -> u64 {
         let disables = |what| matches!(what, Fault::Kill | Fault::Freeze | Fault::Cut);
         let struck = &self.seen.journal.struck;
         let again = struck.iter().any(|next| disables(next.what) && next.at > from && next.at < until);
-        if again { RECOVERY } else { 0 }
+        if again { YOUTH } else { 0 }
     }
 
     /// How long of this time nobody could work with the database.
@@ -494,6 +535,17 @@ impl<'a> Judge<'a> {
         // Everybody connects anew, and misses a pass.
         let outages = self.seen.journal.outages.iter().map(|outage| (outage.from, outage.until + MACHINE));
         overlap(outages, from, until)
+    }
+
+    /// How long of this time somebody may have held everybody up who was frozen or cut off in the midst of a transaction.
+    fn held_up(&self, from: u64, until: u64) -> u64 {
+        let struck = self.seen.journal.struck.iter();
+        let silent =
+            struck.filter(|one| matches!(one.what, Fault::Freeze | Fault::Cut) && one.member.is_some());
+        let silent: Vec<_> = silent.map(|one| (one.at, one.until + MACHINE)).collect();
+        // One after the other, in the worst case: each waits for the lock that the one before it holds.
+        let each = silent.iter().map(|span| overlap([*span].into_iter(), from, until).min(self.seen.idle));
+        each.sum::<u64>().min(overlap(silent.iter().copied(), from, until))
     }
 
     /// How long of this time no permit could be expected to come free: that, and after the clock's steps what is held for

@@ -79,6 +79,8 @@ pub(super) struct Evidence {
     pub(super) settled: Option<u64>,
     /// Tasks that were not final when the faults ended.
     pub(super) rest: usize,
+    /// Whoever is frozen in the midst of a transaction holds everybody up for no longer than this.
+    pub(super) idle: u64,
     /// How the consumers ended when they were told to, at the end.
     pub(super) codes: Vec<Option<i32>>,
 }

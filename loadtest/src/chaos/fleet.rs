@@ -164,7 +164,11 @@ impl Fleet {
                 proxy.set(Mode::Refuse);
                 proxy.cut();
             }
-            Line::Forgotten => proxy.forget(),
+            Line::Forgotten => {
+                // Of those before, only so many fit into a server.
+                proxy.bury();
+                proxy.forget();
+            }
         }
     }
 

@@ -162,7 +162,9 @@ impl Chaos {
 
         let mut driver = Driver::start(self, stage, &hand, stub.addr, book.clone()).await?;
         driver.carry_out(&plan, &stub, self.progress).await?;
-        let mut evidence = Evidence { zero: clock, ..driver.wait_for_the_rest(&stub, self.progress).await? };
+        let idle = if driver.stage.dialect == Dialect::Sqlite { u64::MAX } else { scale::IDLE };
+        let mut evidence =
+            Evidence { zero: clock, idle, ..driver.wait_for_the_rest(&stub, self.progress).await? };
         evidence.codes = driver.fleet.stop().await;
         evidence.samples = driver.finish().await?;
         // The old connection may have met a restart.

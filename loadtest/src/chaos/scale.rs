@@ -38,6 +38,12 @@ pub(super) const RECOVERY: u64 = {
     if reclaimed > cooled { reclaimed + MACHINE } else { cooled + MACHINE }
 };
 
+/// The server ends a transaction whose client is frozen or cut off in the midst of it, with its locks, after so long.
+pub(super) const IDLE: u64 = 1_000;
+/// Who started within a bound may have to wait so long after it: it leaves what cools to older consumers until it has
+/// watched the database's clock for as long as any permit can be held.
+pub(super) const YOUTH: u64 = HOLD + PASSES / 2;
+
 /// How long the rest may take once the faults have ended.
 pub(super) fn drain(tasks: usize) -> u64 {
     let rounds = (tasks as u64).div_ceil(CAP.unsigned_abs());

@@ -136,8 +136,11 @@ impl Client {
                 self.tally.add("tasks reclaimed", ended.map_or(0, |ended| ended.len() as u64));
             }
             "end coolings" => {
-                let freed =
-                    self.unit("end coolings", async |store| store.end_coolings(SEMAPHORE, 50).await).await;
+                let end = async |store: &mut Store| {
+                    let now = store.clock().await?;
+                    store.end_coolings(SEMAPHORE, now, 50).await
+                };
+                let freed = self.unit("end coolings", end).await;
                 self.tally.add("permits cooled", freed.unwrap_or_default().unsigned_abs());
             }
             "retune" => {

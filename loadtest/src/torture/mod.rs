@@ -142,7 +142,8 @@ async fn settle(store: &mut Store, tally: &Tally) -> Result<bool, Error> {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         while !store.reclaim(KIND, LEASE, 0, 1000).await?.is_empty() {}
-        store.end_coolings(SEMAPHORE, 1000).await?;
+        let now = store.clock().await?;
+        store.end_coolings(SEMAPHORE, now, 1000).await?;
         let repair = store.repair(SEMAPHORE, HOLD, "auditor").await?;
         tally.audited(repair.drift());
         if repair.in_use == 0 {

@@ -13,6 +13,9 @@ use crate::store::{ConsumerRow, Dialect, Error, Facts, Server};
 /// Beyond this, clocks differ enough for people to be misled.
 const CLOCK: Duration = Duration::from_secs(2);
 
+/// MariaDB's default, in KiB: more than the longest payload, escaped.
+const PACKET: i64 = 16 << 10;
+
 /// What is in force on a server.
 pub(super) struct Sight {
     pub(super) dialect: Dialect,
@@ -197,6 +200,18 @@ impl Sight {
             _ => "end the URL with ?ssl-mode=VERIFY_IDENTITY&ssl-ca=FILE",
         };
         Check::warning(NAME, "none: payloads cross the network in the open", remedy)
+    }
+
+    /// Whether what permitq takes and keeps fits into one message to the server.
+    pub(super) fn packets(&self) -> Check {
+        const NAME: &str = "packets";
+        let kibibytes = self.number("max_allowed_packet") >> 10;
+        let found = format!("max_allowed_packet is {kibibytes} KiB");
+        if kibibytes >= PACKET {
+            return Check::ok(NAME, found);
+        }
+        let found = format!("{found}: what is larger, a payload or a batch of results, ends the connection");
+        Check::warning(NAME, found, "set max_allowed_packet = 16M on the server")
     }
 
     pub(super) fn encoding(&self) -> Check {

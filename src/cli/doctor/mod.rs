@@ -162,8 +162,10 @@ async fn the_server(store: &mut Store, config: &Config, checks: &mut Vec<Check>)
         checks.push(sight.encryption(&database.masked()));
     }
     checks.push(clock(store, dialect).await?);
-    if dialect == Dialect::Postgres {
-        checks.push(sight.encoding());
+    match dialect {
+        Dialect::Postgres => checks.push(sight.encoding()),
+        Dialect::Mysql => checks.push(sight.packets()),
+        Dialect::Sqlite => {}
     }
     Ok(())
 }

@@ -451,7 +451,7 @@ impl<'d> World<'d> {
             return;
         }
         let due = i64::try_from(all.iter().filter(|until| **until <= now).count()).unwrap();
-        let freed = self.people.end_coolings("default", limit).await.unwrap();
+        let freed = self.people.end_coolings("default", now, limit).await.unwrap();
         assert_eq!(freed, due.min(limit));
         self.free(freed);
         // Which of those that were due, the database says.

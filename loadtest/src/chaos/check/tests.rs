@@ -9,7 +9,8 @@ const ZERO: i64 = 1_000_000;
 
 /// Two tasks under a cap of two: one succeeds at once, the other's consumer is killed and its call goes on.
 fn clean() -> Evidence {
-    let mut seen = Evidence { zero: ZERO, end: 20_000, settled: Some(21_000), ..Evidence::default() };
+    let mut seen =
+        Evidence { zero: ZERO, end: 20_000, settled: Some(21_000), idle: 1_000, ..Evidence::default() };
     seen.journal.caps = vec![Cap { sent: 0, acked: 0, max: 2 }];
     seen.journal.acked = ["a".to_owned(), "b".to_owned()].into();
     seen.journal.struck = vec![Struck { at: 1_600, until: 2_000, what: Fault::Kill, member: Some(2) }];
@@ -28,8 +29,13 @@ fn clean() -> Evidence {
         change(2, "pending", "running", [1, 2], [1, 2]),
         change(2, "running", "succeeded", [2, 2], [2, 2]),
     ];
-    seen.samples =
-        vec![sample(100, 0, 0, 0), sample(1_600, 2, 2, 0), sample(6_000, 1, 0, 1), sample(21_000, 0, 0, 0)];
+    seen.samples = vec![
+        sample(100, 0, 0, 0),
+        sample(1_600, 2, 2, 0),
+        sample(6_000, 1, 0, 1),
+        sample(12_000, 0, 0, 0),
+        sample(21_000, 0, 0, 0),
+    ];
     seen.codes = vec![Some(0)];
     seen
 }
@@ -137,6 +143,11 @@ fn calls_over_the_cap_after_an_edit_are_listed_and_others_are_not_excused() {
     let found = check(&seen);
     assert_eq!((found.overruns, found.overruns_after_edits, found.samples_excused), (0, 1, 1));
     assert_eq!(found.violations, []);
+    // It took one away: a third call has another cause.
+    seen.calls.push(call(1, 2, 1_600, 1_900));
+    let found = check(&seen);
+    assert_eq!((found.overruns, found.overruns_after_edits), (1, 1));
+    seen.calls.pop();
     seen.journal.edits[0].by = 1;
     assert_eq!(check(&seen).overruns, 1);
 }
@@ -154,6 +165,28 @@ fn a_counter_that_drifts_or_is_repaired_late_is_found() {
     seen.samples.last_mut().unwrap().in_use = 1;
     seen.samples.last_mut().unwrap().cooling = 1;
     assert_eq!(broken(&seen), ["I2"], "a permit that never came back");
+    let mut seen = clean();
+    seen.samples.remove(2);
+    assert_eq!(broken(&seen), [""; 0]);
+    seen.samples.remove(2);
+    assert_eq!(broken(&seen), ["I2"], "nobody looked");
+    seen.samples.clear();
+    assert_eq!(broken(&seen), ["I2"]);
+}
+
+#[test]
+fn a_repair_may_wait_for_whoever_is_frozen_with_the_lock() {
+    let repaired_at = |at| {
+        let mut seen = clean();
+        seen.journal.edits = vec![Edit { sent: 1_190, acked: Some(1_200), by: 1 }];
+        seen.samples.insert(1, sample(1_300, 2, 1, 0));
+        seen.samples.insert(2, sample(at, 2, 2, 0));
+        seen.journal.struck.push(Struck { at: 1_250, until: 9_000, what: Fault::Freeze, member: Some(7) });
+        broken(&seen)
+    };
+    let bound = 1_200 + REPAIR;
+    assert_eq!(repaired_at(bound + 900), [""; 0]);
+    assert_eq!(repaired_at(bound + 1_100), ["I2"], "the server ends a frozen client's transaction");
 }
 
 #[test]
@@ -175,6 +208,7 @@ fn a_success_needs_an_answer_and_is_recorded_once() {
     assert_eq!(broken(&seen), ["I3"]);
     let mut seen = clean();
     seen.tasks[0].state = "failed".to_owned();
+    seen.changes[1].to = "failed".to_owned();
     assert_eq!(broken(&seen), ["I3"]);
 }
 
@@ -183,8 +217,19 @@ fn a_final_state_stays() {
     let mut seen = clean();
     seen.changes.push(change(1, "succeeded", "pending", [1, 1], [1, 0]));
     assert_eq!(broken(&seen), ["I4"]);
+    // It fails, a person wants it again, it succeeds.
     let mut seen = clean();
-    seen.changes.push(change(1, "failed", "pending", [1, 1], [1, 0]));
+    seen.tasks[0].claim_no = 2;
+    seen.attempts[0].outcome = "failed".to_owned();
+    seen.attempts.push(attempt(1, 2, "c1-x", [12_000, 13_010, 13_010], "succeeded"));
+    seen.calls.push(call(1, 2, 12_010, 13_000));
+    seen.changes[1].to = "failed".to_owned();
+    seen.changes.extend([
+        change(1, "failed", "pending", [1, 1], [1, 0]),
+        change(1, "pending", "running", [1, 2], [0, 1]),
+        change(1, "running", "succeeded", [2, 2], [1, 1]),
+    ]);
+    seen.tasks[0].attempts = 1;
     assert_eq!(broken(&seen), ["I4"]);
     seen.journal.retried = vec![1];
     assert_eq!(broken(&seen), [""; 0]);
@@ -201,6 +246,18 @@ fn a_final_state_stays() {
 }
 
 #[test]
+fn a_change_that_nobody_saw_is_found() {
+    for unseen in 0..6 {
+        let mut seen = clean();
+        seen.changes.remove(unseen);
+        assert_eq!(broken(&seen), ["I4"], "{unseen}");
+    }
+    let mut seen = clean();
+    seen.changes.clear();
+    assert_eq!(broken(&seen), ["I4"]);
+}
+
+#[test]
 fn what_does_not_end_in_time_and_who_ends_by_himself_is_found() {
     let mut seen = clean();
     seen.settled = None;
@@ -213,6 +270,12 @@ fn what_does_not_end_in_time_and_who_ends_by_himself_is_found() {
     assert_eq!(broken(&seen), [""; 0], "it found no database when it started");
     seen.at_work = vec![7];
     assert_eq!(broken(&seen), ["I5"]);
+    let mut seen = clean();
+    seen.journal.exits = vec![Exit { at: 5_000, pid: 7, code: Some(101) }];
+    assert_eq!(broken(&seen), ["I5"], "it panicked");
+    let mut seen = clean();
+    seen.calls.clear();
+    assert!(broken(&seen).contains(&"I5"));
 }
 
 #[test]
@@ -239,6 +302,7 @@ fn a_lost_task_and_one_that_stays_are_found() {
     let mut seen = clean();
     seen.attempts[2].outcome = "failed".to_owned();
     seen.tasks[1].state = "running".to_owned();
+    seen.changes.pop();
     assert_eq!((check(&seen).lost, broken(&seen)), (1, vec!["I7"]));
 }
 
@@ -256,7 +320,7 @@ fn a_permit_that_comes_back_too_late_is_found_unless_the_database_was_away() {
 fn a_further_kill_allows_for_one_more_lease_and_no_more() {
     let mut seen = clean();
     seen.journal.struck.push(Struck { at: 5_000, until: 5_000, what: Fault::Kill, member: Some(4) });
-    for (after, broken_ones) in [(RECOVERY + 500, 0), (2 * RECOVERY + 500, 1)] {
+    for (after, broken_ones) in [(RECOVERY + 500, 0), (RECOVERY + YOUTH + 500, 1)] {
         seen.attempts[1].released = Some(ZERO + 1_600 + i64::try_from(after).unwrap());
         assert_eq!(check(&seen).violations.len(), broken_ones, "{after}");
     }

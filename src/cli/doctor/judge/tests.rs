@@ -90,6 +90,14 @@ fn room_for_consumers() {
 }
 
 #[test]
+fn messages_that_do_not_fit_are_told() {
+    let packets = |bytes: &str| check(Dialect::Mysql, &[("max_allowed_packet", bytes)], Sight::packets);
+    assert_eq!(packets("16777216").level, Level::Ok);
+    assert_eq!(packets("16776192").level, Level::Warning);
+    assert!(packets("1048576").found.starts_with("max_allowed_packet is 1024 KiB: "));
+}
+
+#[test]
 fn payloads_in_the_open() {
     let encryption = |pairs: &[_], url| check(Dialect::Postgres, pairs, |it| it.encryption(url)).level;
     assert_eq!(encryption(&[("encrypted", "true")], "postgres://u@db/q"), Level::Ok);
