@@ -8,5 +8,11 @@ pub mod proxy;
 pub mod rate;
 pub mod servers;
 pub mod speed;
+mod target;
 pub mod tls;
 pub mod torture;
+
+pub use target::{Program, Target};
+
+/// Why there is no report.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;

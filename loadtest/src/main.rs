@@ -4,10 +4,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use loadtest::chaos::{Chaos, Fault, Program, Target};
+use loadtest::chaos::{Chaos, Fault};
 use loadtest::rate::Rate;
 use loadtest::speed;
-use loadtest::torture::{Error, Torture};
+use loadtest::torture::Torture;
+use loadtest::{Error, Program, Target};
 
 /// Loads and tortures a permitq database.
 #[derive(Debug, Parser)]

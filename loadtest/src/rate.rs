@@ -17,7 +17,7 @@ use sqlx::Connection;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use crate::torture::Error;
+use crate::Error;
 
 /// A measurement of this database, which must hold no tasks.
 #[derive(Clone, Debug)]

@@ -26,8 +26,7 @@ mod stats;
 pub use cli::Command;
 pub use place::Place;
 
-use crate::chaos::{Program, Target};
-use crate::torture::Error;
+use crate::{Error, Program, Target};
 
 /// Consumers, and permits, of the workloads that other systems are measured by.
 const CONSUMERS: usize = 8;
