@@ -38,6 +38,19 @@ impl FromStr for Target {
     }
 }
 
+impl Target {
+    /// Which database it is, in a word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+            Self::Url(url) if url.starts_with("sqlite:") => "sqlite",
+            Self::Url(url) if url.starts_with("postgres") => "postgres",
+            Self::MariaDb | Self::Url(_) => "mariadb",
+        }
+    }
+}
+
 /// How permitq's command line is run: `PATH ARGS run …`
 #[derive(Clone, Debug)]
 pub struct Program {
