@@ -6,7 +6,25 @@
 pub mod chaos;
 pub mod proxy;
 pub mod rate;
+mod raw;
 pub mod servers;
 pub mod speed;
+mod target;
 pub mod tls;
 pub mod torture;
+
+pub use target::{Program, Target};
+
+/// A number of minutes that a run may take.
+///
+/// # Errors
+/// Where it is none.
+pub fn minutes(word: &str) -> Result<f64, String> {
+    match word.parse() {
+        Ok(minutes) if (0.05..=1440.0).contains(&minutes) => Ok(minutes),
+        _ => Err("use a number of minutes from 0.05 to 1440".to_owned()),
+    }
+}
+
+/// Why there is no report.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use loadtest::chaos::{Chaos, Fault, Program, Target};
+use loadtest::chaos::{Chaos, Fault};
 use loadtest::rate::Rate;
 use loadtest::speed;
-use loadtest::torture::{Error, Torture};
+use loadtest::torture::Torture;
+use loadtest::{Error, Program, Target};
 
 /// Loads and tortures a permitq database.
 #[derive(Debug, Parser)]
@@ -31,7 +32,7 @@ enum Command {
         #[arg(long, value_name = "WORD|URL")]
         database: Target,
         /// For how long faults are done
-        #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = minutes)]
+        #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = loadtest::minutes)]
         minutes: f64,
         /// What the plan is made from
         #[arg(long, value_name = "S", default_value_t = 1)]
@@ -126,13 +127,6 @@ async fn run(command: Command) -> Result<bool, Error> {
         }
         // Handled before there was a runtime: it makes its own.
         Command::Permitq { .. } => Ok(false),
-    }
-}
-
-fn minutes(word: &str) -> Result<f64, String> {
-    match word.parse() {
-        Ok(minutes) if (0.05..=1440.0).contains(&minutes) => Ok(minutes),
-        _ => Err("use a number of minutes from 0.05 to 1440".to_owned()),
     }
 }
 

@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use permitq::clock::Clock;
 use permitq::model::{NewTask, OnAbandon, Outcome, Retry};
-use permitq::store::{Database, Dialect, Exchange, Policy, Registration, Store};
+use permitq::store::{Database, Exchange, Policy, Registration, Store};
 use serde::Serialize;
-use serde_json::json;
-use sqlx::Connection;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
-use crate::torture::Error;
+use crate::Error;
+use crate::raw::Raw;
 
 /// A measurement of this database, which must hold no tasks.
 #[derive(Clone, Debug)]
@@ -127,11 +126,11 @@ impl Rate {
                 match way {
                     Way::Store => pairs(&database, &id, end, false).await,
                     Way::HandOver => pairs(&database, &id, end, true).await,
-                    Way::Raw => match database.dialect() {
-                        Dialect::Sqlite => sqlite::pairs(&url, &id, end).await,
-                        Dialect::Postgres => postgres::pairs(&url, &id, end).await,
-                        Dialect::Mysql => mysql::pairs(&url, &id, end).await,
-                    },
+                    Way::Raw => {
+                        let (dialect, batch) = (database.dialect(), 1);
+                        let raw = Raw { url, dialect, consumer: id, kind: KIND, batch, log: true, cap: true };
+                        Ok(u32::try_from(raw.pairs(end).await?)?)
+                    }
                 }
             });
         }
@@ -174,78 +173,3 @@ async fn pairs(database: &Database, consumer: &str, end: Instant, hand_over: boo
             .collect();
     }
 }
-
-/// The same statements, without the store.
-macro_rules! raw {
-    ($name:ident, $connection:ty) => {
-        mod $name {
-            use super::*;
-            use sqlx::{Executor, Row};
-
-            macro_rules! sql {
-                ($statement:literal) => {
-                    include_str!(concat!("../../sql/", stringify!($name), "/", $statement, ".sql"))
-                };
-            }
-
-            pub(super) async fn pairs(url: &str, consumer: &str, end: Instant) -> Result<u32, Error> {
-                let mut conn = <$connection>::connect(url).await?;
-                conn.execute(sqlx::raw_sql(sql!("session"))).await?;
-                let mut done = 0;
-                while Instant::now() < end {
-                    let Some(task) = again(&mut conn, consumer, None).await else { continue };
-                    while again(&mut conn, consumer, Some(task)).await.is_none() {}
-                    done += 1;
-                }
-                conn.close().await?;
-                Ok(done)
-            }
-
-            /// One transaction; `None` where it has to be repeated.
-            async fn again(conn: &mut $connection, consumer: &str, task: Option<(i64, i64)>) -> Option<(i64, i64)> {
-                let done = match task {
-                    None => claim(conn, consumer).await,
-                    Some(task) => finish(conn, consumer, task).await.map(|()| Some(task)),
-                };
-                if let Ok(Some(task)) = done {
-                    return Some(task);
-                }
-                let _rolled_back = conn.execute("ROLLBACK").await;
-                sleep(Duration::from_micros(fastrand::u64(200..2000))).await;
-                None
-            }
-
-            async fn claim(conn: &mut $connection, consumer: &str) -> sqlx::Result<Option<(i64, i64)>> {
-                conn.execute(sql!("begin")).await?;
-                sqlx::query(sql!("lock")).bind(SEMAPHORE).fetch_all(&mut *conn).await?;
-                let picked =
-                    sqlx::query(sql!("pick")).bind(SEMAPHORE).bind(KIND).bind(1_i64).fetch_all(&mut *conn).await?;
-                let Some(row) = picked.first() else { return Ok(None) };
-                let (id, claim_no): (i64, i64) = (row.try_get("id")?, row.try_get("claim_no")?);
-                let hold = i64::try_from(LEASE.as_micros()).unwrap_or(i64::MAX);
-                let marks = json!([{"id": id, "hold": hold, "max_attempts": 3, "on_abandon": "retry"}]).to_string();
-                sqlx::query(sql!("mark")).bind(marks).bind(consumer).bind(consumer).execute(&mut *conn).await?;
-                sqlx::query(sql!("permits")).bind(1_i64).bind(SEMAPHORE).execute(&mut *conn).await?;
-                conn.execute("COMMIT").await?;
-                Ok(Some((id, claim_no)))
-            }
-
-            async fn finish(conn: &mut $connection, consumer: &str, (id, claim_no): (i64, i64)) -> sqlx::Result<()> {
-                let ended = json!([{"id": id, "claim_no": claim_no, "outcome": "succeeded", "state": "succeeded",
-                    "attempts": 1, "after_cooling": 0}])
-                .to_string();
-                conn.execute(sql!("begin")).await?;
-                sqlx::query(sql!("own")).bind(&ended).bind(consumer).fetch_all(&mut *conn).await?;
-                sqlx::query(sql!("log")).bind(consumer).bind(&ended).execute(&mut *conn).await?;
-                sqlx::query(sql!("settle")).bind(&ended).execute(&mut *conn).await?;
-                sqlx::query(sql!("permits")).bind(-1_i64).bind(SEMAPHORE).execute(&mut *conn).await?;
-                conn.execute("COMMIT").await?;
-                Ok(())
-            }
-        }
-    };
-}
-
-raw!(sqlite, sqlx::SqliteConnection);
-raw!(postgres, sqlx::PgConnection);
-raw!(mysql, sqlx::MySqlConnection);

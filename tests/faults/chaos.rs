@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use loadtest::chaos::{Chaos, Program, Target};
+use loadtest::chaos::Chaos;
+use loadtest::{Program, Target};
 
 /// What comes too late only because this machine is busy with other tests is no breach here.
 async fn holds(target: Target, seed: u64) {

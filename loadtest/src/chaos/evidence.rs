@@ -5,11 +5,11 @@ use sqlx::any::AnyRow;
 
 use permitq::downstream::stub::Entry;
 
-use super::Error;
 use super::hand::Hand;
 use super::journal::Journal;
 use super::scale::SEMAPHORE;
 use super::watch::Sample;
+use crate::Error;
 
 /// A call as the stub saw it. Milliseconds since the start.
 #[derive(Clone, Debug, Default)]

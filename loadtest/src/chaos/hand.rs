@@ -7,8 +7,8 @@ use sqlx::any::{AnyConnectOptions, AnyRow};
 use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Executor, Row};
 use tokio::time::timeout;
 
-use super::Error;
 use super::scale::SEMAPHORE;
+use crate::Error;
 
 /// Connects when it is needed, and again after an error.
 #[derive(Debug)]

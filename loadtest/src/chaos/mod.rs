@@ -23,7 +23,6 @@ mod scale;
 mod stage;
 mod watch;
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -45,22 +44,11 @@ use scale::{CAP, CAP_MOST, KIND, SEMAPHORE};
 use stage::Stage;
 use watch::{Sample, Watch};
 
+use crate::{Error, Program, Target};
+
 pub use check::{Findings, Recovery, Violation};
 pub use plan::{Fault, Place, Plan};
 pub use report::{Done, Report, Tasks};
-pub use stage::Target;
-
-/// Why there is no report.
-pub type Error = Box<dyn std::error::Error + Send + Sync>;
-
-/// How permitq's command line is run: `PATH ARGS run …`
-#[derive(Clone, Debug)]
-pub struct Program {
-    /// The binary.
-    pub path: PathBuf,
-    /// What comes before permitq's own arguments.
-    pub args: Vec<String>,
-}
 
 impl Program {
     /// Commands that a person runs straight at the database.

@@ -1,50 +1,16 @@
 //! Where it all happens: a private database that may be hurt, or somebody's that may not.
 
 use std::net::SocketAddr;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 
 use permitq::store::{Database, Dialect};
 use tempfile::TempDir;
 use tokio::task::spawn_blocking;
 
-use super::Error;
 use super::plan::Place;
 use crate::servers::Server;
 use crate::servers::clock::Clock;
-
-/// Which database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A file of its own.
-    Sqlite,
-    /// A private server.
-    Postgres,
-    /// A private server.
-    MariaDb,
-    /// Somebody's database.
-    Url(String),
-}
-
-impl FromStr for Target {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        match word {
-            "sqlite" => Ok(Self::Sqlite),
-            "postgres" => Ok(Self::Postgres),
-            "mariadb" => Ok(Self::MariaDb),
-            url if url.contains("://") => match Database::new(url) {
-                Ok(_) => Ok(Self::Url(url.to_owned())),
-                Err(error) => Err(error.to_string()),
-            },
-            _ => {
-                Err("use sqlite, postgres, mariadb, or a URL such as postgres://user@host/database"
-                    .to_owned())
-            }
-        }
-    }
-}
+use crate::{Error, Target};
 
 impl Target {
     /// What it can suffer.

@@ -5,14 +5,19 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use serde_json::{Value, json};
 
+use super::burst::Burst;
 use super::drain::{self, Drain};
+use super::figures;
 use super::history::History;
 use super::idle::Idle;
 use super::kill::Kill;
 use super::limit::Limit;
 use super::pickup::Pickup;
+use super::soak::Soak;
 use super::{CAP, CONSUMERS, Error, Program, Target};
+use crate::minutes;
 
 /// Workloads that measure.
 #[derive(Debug, Subcommand)]
@@ -25,7 +30,7 @@ pub enum Command {
         #[arg(long, value_name = "MS", default_value_t = 50)]
         ms: u64,
         /// How many calls
-        #[arg(long, value_name = "N", default_value_t = 400)]
+        #[arg(long, value_name = "N", default_value_t = 1000)]
         tasks: usize,
         /// Permits
         #[arg(long, value_name = "N", default_value_t = CAP)]
@@ -56,6 +61,36 @@ pub enum Command {
         /// Permits
         #[arg(long, value_name = "N", default_value_t = 1000)]
         cap: i64,
+        /// Write a page with pictures of the run
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Measure over how many of 8 idle consumers a burst of tasks goes
+    Burst {
+        #[command(flatten)]
+        common: Common,
+        /// How many bursts
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        bursts: usize,
+        /// Calls at once in each consumer
+        #[arg(long, value_name = "N", default_value_t = 4)]
+        slots: usize,
+    },
+    /// Load a fleet steadily for long, with failures and retries, and see what grows
+    ///
+    /// Exit code 1 where a promise does not hold; what grows is told, not judged.
+    Soak {
+        #[command(flatten)]
+        common: Common,
+        /// For how long
+        #[arg(long, value_name = "N", default_value_t = 60.0, value_parser = minutes)]
+        minutes: f64,
+        /// Tasks a second
+        #[arg(long, value_name = "N", default_value_t = 40)]
+        rate: usize,
+        /// Write a page with pictures of the run
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
     /// Measure how soon an idle fleet of 8 starts a task
     Pickup {
@@ -64,6 +99,9 @@ pub enum Command {
         /// How many tasks, 300 to 350 ms apart
         #[arg(long, value_name = "N", default_value_t = 50)]
         tasks: usize,
+        /// Write a page with pictures of the run
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
     /// Measure what 8 consumers with nothing to do cost
     Idle {
@@ -85,6 +123,9 @@ pub enum Command {
         /// How many tasks
         #[arg(long, value_name = "N", default_value_t = 12)]
         tasks: usize,
+        /// Write a page with pictures of the run
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
     /// Measure what a claim and a finish cost in empty and in long tables
     History {
@@ -99,6 +140,11 @@ pub enum Command {
         /// Pairs of claim and finish
         #[arg(long, value_name = "N", default_value_t = 1000)]
         pairs: usize,
+    },
+    /// The JSON lines of many runs as tables in Markdown
+    Figures {
+        /// What `--json` printed last, one line a run
+        file: PathBuf,
     },
     /// A consumer of no-ops
     #[command(hide = true)]
@@ -126,42 +172,55 @@ impl Command {
         let program = |word: &str| Program { path: path.clone(), args: vec![word.to_owned()] };
         match self {
             Self::Limit { common, ms, tasks, cap, consumers, slots, html } => {
-                let (database, call) = (common.database, Duration::from_millis(ms));
+                let (database, call) = (common.database.clone(), Duration::from_millis(ms));
                 let program = program("permitq");
                 let limit = Limit { database, call, tasks, cap, consumers, slots, html, program };
                 let report = limit.run().await?;
-                show(&report, common.json)?;
+                common.show(&format!("limit, {tasks} × {ms} ms, {slots} slots, cap {cap}"), &report)?;
                 Ok(report.run.overruns == 0 && report.run.max_in_flight <= cap)
             }
-            Self::Drain { common, tasks, consumers, slots, cap } => {
-                let (database, program) = (common.database, program("noop"));
-                let report = Drain { database, tasks, consumers, slots, cap, program }.run().await?;
-                show(&report, common.json)?;
+            Self::Drain { common, tasks, consumers, slots, cap, html } => {
+                let (database, program) = (common.database.clone(), program("noop"));
+                let report = Drain { database, tasks, consumers, slots, cap, html, program }.run().await?;
+                common.show(&format!("drain, {slots} slots, cap {cap}"), &report)?;
                 Ok(report.overruns == 0)
             }
-            Self::Pickup { common, tasks } => {
-                let pickup = Pickup { database: common.database, tasks, program: program("permitq") };
-                show(&pickup.run().await?, common.json)?;
-                Ok(true)
+            Self::Pickup { common, tasks, html } => {
+                let (database, program) = (common.database.clone(), program("permitq"));
+                common.show("pickup", &Pickup { database, tasks, html, program }.run().await?)
+            }
+            Self::Burst { common, bursts, slots } => {
+                let (database, program) = (common.database.clone(), program("permitq"));
+                common.show("burst", &Burst { database, bursts, slots, program }.run().await?)
+            }
+            Self::Soak { common, minutes, rate, html } => {
+                let time = Duration::from_secs_f64(minutes * 60.0);
+                let (database, program) = (common.database.clone(), program("permitq"));
+                let report = Soak { database, time, rate, html, program }.run().await?;
+                common.show(&format!("soak, {minutes} minutes"), &report)?;
+                Ok(report.holds())
             }
             Self::Idle { common, seconds } => {
                 let time = Duration::from_secs(seconds);
-                let idle = Idle { database: common.database, time, program: program("permitq") };
-                show(&idle.run().await?, common.json)?;
-                Ok(true)
+                let (database, program) = (common.database.clone(), program("permitq"));
+                common.show("idle", &Idle { database, time, program }.run().await?)
             }
-            Self::Kill { common, seconds, tasks } => {
+            Self::Kill { common, seconds, tasks, html } => {
                 let call = Duration::from_secs(seconds);
-                let kill = Kill { database: common.database, call, tasks, program: program("permitq") };
-                let report = kill.run().await?;
-                show(&report, common.json)?;
+                let (database, program) = (common.database.clone(), program("permitq"));
+                let report = Kill { database, call, tasks, html, program }.run().await?;
+                common.show(&format!("kill, {tasks} × {seconds} s"), &report)?;
                 Ok(report.holds())
             }
             Self::History { common, finished, delayed, pairs } => {
+                let run = format!("history, {finished} million finished, {delayed} million delayed");
                 let million = 1_000_000;
                 let (finished, delayed) = (finished * million, delayed * million);
-                let history = History { database: common.database, finished, delayed, pairs };
-                show(&history.run().await?, common.json)?;
+                let history = History { database: common.database.clone(), finished, delayed, pairs };
+                common.show(&run, &history.run().await?)
+            }
+            Self::Figures { file } => {
+                anstream::print!("{}", figures::tables(&file)?);
                 Ok(true)
             }
             Self::Noop { url, slots } => drain::consume(&url, slots).await.map(|()| true),
@@ -169,10 +228,18 @@ impl Command {
     }
 }
 
-fn show<T: std::fmt::Display + Serialize>(report: &T, json: bool) -> Result<(), Error> {
-    anstream::println!("{report}");
-    if json {
-        anstream::println!("{}", serde_json::to_string(report)?);
+impl Common {
+    /// For people; then as JSON, where that is wanted, with what was run and where.
+    fn show<T: std::fmt::Display + Serialize>(&self, run: &str, report: &T) -> Result<bool, Error> {
+        let database = self.database.word();
+        anstream::println!("{run}, on {database}\n{report}");
+        if self.json {
+            let mut line = json!({"run": run, "database": database});
+            if let (Value::Object(line), Value::Object(report)) = (&mut line, serde_json::to_value(report)?) {
+                line.extend(report);
+            }
+            anstream::println!("{line}");
+        }
+        Ok(true)
     }
-    Ok(())
 }

@@ -21,6 +21,18 @@ pub(super) struct Used {
     pub(super) cpu_s: f64,
     /// The largest of their resident sets, in MiB.
     pub(super) rss_mib: f64,
+    /// The largest that any of them ever was.
+    pub(super) peak_mib: f64,
+}
+
+impl Used {
+    /// And what this process has used.
+    pub(super) fn add(&mut self, pid: u32) -> Result<(), Error> {
+        self.cpu_s += cpu_seconds(pid)?;
+        self.rss_mib = self.rss_mib.max(mib(pid, "VmRSS:")?);
+        self.peak_mib = self.peak_mib.max(mib(pid, "VmHWM:")?);
+        Ok(())
+    }
 }
 
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -70,11 +82,17 @@ impl Fleet {
     /// What they have used so far.
     pub(super) fn used(&self) -> Result<Used, Error> {
         let mut used = Used::default();
-        for member in &self.members {
-            used.cpu_s += cpu_seconds(member.id())?;
-            used.rss_mib = used.rss_mib.max(rss_mib(member.id())?);
-        }
+        self.members.iter().try_for_each(|member| used.add(member.id()))?;
         Ok(used)
+    }
+
+    /// Each one's resident set, in MiB, and open files, connections among them.
+    pub(super) fn sizes(&self) -> Result<Vec<(f64, usize)>, Error> {
+        let size = |member: &Child| {
+            let files = fs::read_dir(format!("/proc/{}/fd", member.id()))?.count();
+            Ok((mib(member.id(), "VmRSS:")?, files))
+        };
+        self.members.iter().map(size).collect()
     }
 
     /// SIGTERM to all, and their ends.
@@ -116,9 +134,9 @@ fn cpu_seconds(pid: u32) -> Result<f64, Error> {
     Ok(ticks as f64 / 100.0)
 }
 
-fn rss_mib(pid: u32) -> Result<f64, Error> {
+fn mib(pid: u32, what: &str) -> Result<f64, Error> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(what)).ok_or("a process has ended")?;
     let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
     Ok(kib / 1024.0)
 }

@@ -9,6 +9,7 @@ use permitq::store::{Dialect, Exchange, Policy, Registration};
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::goal::{Goal, lines};
 use super::stats::Spread;
 use super::{Error, Place, Target};
 
@@ -36,13 +37,16 @@ pub struct Report {
     pub ratio: f64,
     /// What filling them took.
     pub filled_s: f64,
+    /// What was aimed at.
+    pub targets: Vec<Goal>,
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "claim and finish, empty tables: {}", self.empty)?;
         writeln!(f, "claim and finish, long tables:  {} (filled in {:.0} s)", self.long, self.filled_s)?;
-        write!(f, "long over empty: {:.2}", self.ratio)
+        write!(f, "long over empty: {:.2}", self.ratio)?;
+        lines(f, &self.targets)
     }
 }
 
@@ -56,7 +60,9 @@ impl History {
         self.fill(&mut place).await?;
         let filled_s = began.elapsed().as_secs_f64();
         let long = self.measure(&place, "long").await?;
-        Ok(Report { empty, long, ratio: long.p50_ms / empty.p50_ms, filled_s })
+        let ratio = long.p50_ms / empty.p50_ms;
+        let targets = vec![Goal::at_most("claim and finish, long tables over empty ones", ratio, 1.2)];
+        Ok(Report { empty, long, ratio, filled_s, targets })
     }
 
     async fn measure(&self, place: &Place, consumer: &str) -> Result<Spread, Error> {

@@ -2,6 +2,7 @@
 //! capacity must be whole again when the calls can be over.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use permitq::downstream::stub::{self, StubOptions};
@@ -11,6 +12,8 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::fleet::Fleet;
+use super::goal::{Goal, lines};
+use super::picture::Page;
 use super::stats::seconds;
 use super::{CAP, CONSUMERS, Error, Place, Program, Target};
 
@@ -23,6 +26,8 @@ pub struct Kill {
     pub call: Duration,
     /// How many tasks.
     pub tasks: usize,
+    /// Where the report with its pictures goes.
+    pub html: Option<PathBuf>,
     /// How to start consumers.
     pub program: Program,
 }
@@ -38,6 +43,10 @@ pub struct Report {
     pub lost: i64,
     /// Tasks that were called twice: those whose caller was killed.
     pub called_twice: u64,
+    /// From the kill until the killed calls' tasks could be claimed again.
+    pub taken_back_s: f64,
+    /// When that must be: lease and two passes.
+    pub taken_back_bound_s: f64,
     /// From the kill until the last killed call's task was called again.
     pub again_s: f64,
     /// When that must be: lease, two beats and two passes, if a permit is free.
@@ -46,6 +55,8 @@ pub struct Report {
     pub whole_s: f64,
     /// When that must be: the bound stored at the claim, and one pass.
     pub whole_bound_s: f64,
+    /// What was aimed at.
+    pub targets: Vec<Goal>,
 }
 
 impl Report {
@@ -68,10 +79,20 @@ impl fmt::Display for Report {
         )?;
         writeln!(
             f,
+            "taken back {:.1} s after the kill (at most {:.1} s)",
+            self.taken_back_s, self.taken_back_bound_s
+        )?;
+        writeln!(
+            f,
             "called again {:.1} s after the kill (at most {:.1} s)",
             self.again_s, self.again_bound_s
         )?;
-        write!(f, "capacity whole {:.1} s after the kill (at most {:.1} s)", self.whole_s, self.whole_bound_s)
+        write!(
+            f,
+            "capacity whole {:.1} s after the kill (at most {:.1} s)",
+            self.whole_s, self.whole_bound_s
+        )?;
+        lines(f, &self.targets)
     }
 }
 
@@ -111,6 +132,7 @@ impl Kill {
         sleep(Duration::from_secs(1)).await;
 
         let mut killed = Vec::new();
+        let kill = store.clock().await?;
         for holder in store.holders().await? {
             let pid = holder.pid.and_then(|pid| u32::try_from(pid).ok());
             if let (Some(pid), Some(task)) = (pid, holder.task)
@@ -151,15 +173,37 @@ impl Kill {
         let lost = "SELECT count(*) FROM permitq_task WHERE state <> 'succeeded'";
         // A permit is free for them when the longest call that ran then is over.
         let call = self.call.as_secs_f64();
-        Ok(Report {
+        let taken_back = place.micros("max(ended_at)");
+        let taken_back =
+            format!("SELECT {taken_back} - {kill} FROM permitq_attempt WHERE outcome = 'abandoned'");
+        let taken_back = place.number(&taken_back).await?;
+        let mut report = Report {
             max_in_flight: seen.max_in_flight,
             overruns: seen.overruns,
             lost: place.number(lost).await?,
             called_twice: seen.calls - self.tasks as u64,
+            taken_back_s: seconds(u64::try_from(taken_back)?),
+            taken_back_bound_s: (LEASE + 2 * LATEST_PASS) as f64 / 1000.0,
             again_s: seconds(again - at),
             again_bound_s: (LEASE + 2 * BEAT + 2 * LATEST_PASS) as f64 / 1000.0 + call,
             whole_s: whole.unwrap_or_default().as_secs_f64(),
             whole_bound_s: (timeout + WINDOWS + LATEST_PASS) as f64 / 1000.0 + 0.5,
-        })
+            targets: Vec::new(),
+        };
+        report.targets = vec![
+            Goal::at_most("calls in flight after the kill", report.max_in_flight.into(), CAP.into()),
+            Goal::at_most(
+                "seconds until lost tasks can run again",
+                report.taken_back_s,
+                report.taken_back_bound_s,
+            ),
+            Goal::at_most("seconds until the capacity is whole", report.whole_s, report.whole_bound_s),
+        ];
+        if let Some(file) = &self.html {
+            let title = format!("{} calls of {:?}, two holders killed", self.tasks, self.call);
+            let page = Page::new(&title, &report).goals(&report.targets).calls(&seen, CAP);
+            std::fs::write(file, page.html())?;
+        }
+        Ok(report)
     }
 }

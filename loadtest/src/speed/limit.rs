@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use permitq::downstream::stub::{self, Entry, Stub, StubOptions, Summary};
 use permitq::model::NewTask;
+use permitq::store::Dialect;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,9 +17,11 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use super::fleet::Fleet;
+use super::fleet::{Fleet, Used};
+use super::goal::{Goal, lines};
+use super::picture::Page;
 use super::stats::{Spread, seconds};
-use super::{Error, Place, Program, Target, picture, two};
+use super::{CAP, Error, Place, Program, Target, two};
 
 /// What is measured.
 #[derive(Clone, Debug)]
@@ -75,10 +79,18 @@ pub struct Report {
     pub commit: Spread,
     /// The gap's median, less the bare loop's, in median commits.
     pub gap_in_commits: f64,
-    /// What the server counts for the run, less what starting and stopping the fleet costs.
+    /// Of the run, less what starting and stopping the fleet costs; on SQLite those that wrote.
     pub transactions_per_task: Option<f64>,
-    /// Calls of the consumer with the fewest and with the most.
-    pub calls_per_consumer: (usize, usize),
+    /// Calls a second.
+    pub calls_per_s: f64,
+    /// Calls of the consumer with the fewest and with the most, in equal shares.
+    pub shares: (f64, f64),
+    /// CPU milliseconds of the consumers for a call, starting them included.
+    pub cpu_ms_per_call: f64,
+    /// The largest that a consumer's resident set ever was, in MiB.
+    pub peak_mib: f64,
+    /// What was aimed at.
+    pub targets: Vec<Goal>,
 }
 
 impl fmt::Display for Report {
@@ -91,14 +103,23 @@ impl fmt::Display for Report {
         )?;
         writeln!(f, "gap: {}; bare loop: {}", run.gap, self.bare_gap)?;
         writeln!(f, "a commit of one row: {}; a gap costs {:.2} of it", self.commit, self.gap_in_commits)?;
-        writeln!(f, "transactions per task: {}", two(self.transactions_per_task))?;
-        let (fewest, most) = self.calls_per_consumer;
-        writeln!(f, "calls per consumer: {fewest} to {most}")?;
+        let (fewest, most) = self.shares;
+        writeln!(
+            f,
+            "transactions per task: {}; each consumer had {fewest:.2} to {most:.2} times its share of the calls",
+            two(self.transactions_per_task)
+        )?;
+        writeln!(
+            f,
+            "consumers: {:.2} ms of CPU per call, at most {:.1} MiB resident",
+            self.cpu_ms_per_call, self.peak_mib
+        )?;
         write!(
             f,
-            "at most {} in flight, overruns {}, {:.1} s ({:.3} from the enqueue on)",
-            run.max_in_flight, run.overruns, run.wall_s, self.utilisation_from_enqueue
-        )
+            "at most {} in flight, overruns {}, {:.1} calls/s, {:.1} s (utilisation from the enqueue on: {:.3})",
+            run.max_in_flight, run.overruns, self.calls_per_s, run.wall_s, self.utilisation_from_enqueue
+        )?;
+        lines(f, &self.targets)
     }
 }
 
@@ -106,6 +127,9 @@ impl Limit {
     /// # Errors
     /// Where something is in the way of measuring; a cap that does not hold is a result.
     pub async fn run(&self) -> Result<Report, Error> {
+        // A connection per call, at both ends.
+        let files = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files })?;
         let mut place = Place::open(&self.database).await?;
         let stub = stub::start(StubOptions { limit: Some(self.cap), ..StubOptions::default() }).await?;
         place.store().set_max("default", self.cap.into(), "loadtest").await?;
@@ -120,14 +144,10 @@ impl Limit {
         let loaded = self.with_fleet(&mut place, &stub, self.tasks).await?;
         let seen = stub.summary();
         let run = self.as_seen(&seen)?;
-        if let Some(file) = &self.html {
-            let title = format!("{} calls of {:?}, cap {}", self.tasks, self.call, self.cap);
-            std::fs::write(file, picture::page(&title, &seen, self.cap))?;
-        }
         let per_task = loaded.transactions.zip(overhead.transactions);
         let per_task = per_task.map(|(loaded, overhead)| (loaded - overhead) as f64 / self.tasks as f64);
         let last = seen.log.iter().filter_map(|entry| entry.end_us).max().unwrap_or_default();
-        Ok(Report {
+        let mut report = Report {
             of_bare: run.utilisation / bare.utilisation,
             bare_utilisation: bare.utilisation,
             bare_kept_utilisation: kept.utilisation,
@@ -136,9 +156,59 @@ impl Limit {
             bare_gap: bare.gap,
             commit,
             transactions_per_task: per_task,
-            calls_per_consumer: loaded.shares,
+            calls_per_s: self.tasks as f64 / run.wall_s,
+            shares: loaded.shares,
+            cpu_ms_per_call: loaded.used.cpu_s * 1000.0 / self.tasks as f64,
+            peak_mib: loaded.used.peak_mib,
             run,
-        })
+            targets: Vec::new(),
+        };
+        report.targets = self.goals(&report, place.dialect());
+        if let Some(file) = &self.html {
+            let title = format!("{} calls of {:?}, cap {}", self.tasks, self.call, self.cap);
+            let page = Page::new(&title, &report).goals(&report.targets).calls(&seen, self.cap);
+            let gaps = gaps(&seen.log, self.cap as usize);
+            std::fs::write(file, page.histogram("From a free permit to the next call", &gaps).html())?;
+        }
+        Ok(report)
+    }
+
+    /// What is aimed at with the cap and the calls that other systems are measured by.
+    fn goals(&self, report: &Report, dialect: Dialect) -> Vec<Goal> {
+        let mut goals = Vec::new();
+        if self.slots == 100 {
+            goals.push(Goal::at_most("MiB resident with 100 slots busy", report.peak_mib, 25.0));
+        }
+        if self.cap != CAP {
+            return goals;
+        }
+        let mariadb = dialect == Dialect::Mysql;
+        let (utilisation, transactions) = match self.call.as_millis() {
+            50 => (if mariadb { 0.96 } else { 0.985 }, 1.5),
+            500 => (if mariadb { 0.99 } else { 0.998 }, 3.0),
+            _ => return goals,
+        };
+        let (bare, commit) = (report.bare_gap.p50_ms, report.commit.p50_ms);
+        let gap = bare + 1.5 * commit;
+        let (fewest, most) = report.shares;
+        goals.extend([
+            Goal::at_least("utilisation over the bare loop's", report.of_bare, utilisation),
+            Goal::at_most(
+                "gap, median ms, against the bare loop's and 1.5 commits",
+                report.run.gap.p50_ms,
+                gap,
+            ),
+            Goal::at_most("gap, p99 ms, against 5 times that", report.run.gap.p99_ms, 5.0 * gap),
+            Goal::at_most("calls in flight", report.run.max_in_flight.into(), self.cap.into()),
+        ]);
+        if let Some(per_task) = report.transactions_per_task {
+            goals.push(Goal::at_most("transactions per task", per_task, transactions));
+        }
+        if self.tasks >= 1000 {
+            goals.push(Goal::at_least("share of the consumer with the fewest calls", fewest, 0.5));
+            goals.push(Goal::at_most("share of the consumer with the most calls", most, 2.0));
+        }
+        goals
     }
 
     fn busy(&self) -> f64 {
@@ -182,13 +252,15 @@ impl Limit {
             }
             sleep(Duration::from_millis(20)).await;
         }
+        let used = fleet.used()?;
         fleet.stop().await?;
         let shares = "SELECT count(*) FROM permitq_attempt GROUP BY consumer ORDER BY 1";
         let shares = place.numbers(shares).await?;
         let fewest = if shares.len() < self.consumers { 0 } else { shares.first().copied().unwrap_or(0) };
-        let shares = (usize::try_from(fewest)?, usize::try_from(shares.last().copied().unwrap_or(0))?);
-        let after = place.transactions().await?;
-        Ok(Loaded { began, transactions: before.zip(after).map(|(before, after)| after - before), shares })
+        let most = shares.last().copied().unwrap_or(0);
+        let share = |calls: i64| calls as f64 * self.consumers as f64 / tasks.max(1) as f64;
+        let transactions = place.transactions().await?.zip(before).map(|(now, before)| now - before);
+        Ok(Loaded { began, transactions, shares: (share(fewest), share(most)), used })
     }
 
     /// The physical limit of this run: as many clients as permits, and nothing between them and the stub.
@@ -226,7 +298,9 @@ struct Loaded {
     /// When the enqueuer began, in the stub's time.
     began: u64,
     transactions: Option<i64>,
-    shares: (usize, usize),
+    /// The smallest and the largest.
+    shares: (f64, f64),
+    used: Used,
 }
 
 /// One call, by hand: what a client library adds is permitq's to answer for.

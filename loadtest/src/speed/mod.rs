@@ -3,17 +3,22 @@
 //! | workload | asks |
 //! |---|---|
 //! | [`limit`] | does a permit idle while tasks wait? |
+//! | [`burst`] | over how many processes do the permits go when tasks come all at once? |
 //! | [`pickup`] | how soon does an idle fleet start a task? |
 //! | [`idle`] | what does a fleet with nothing to do cost? |
 //! | [`kill`] | what does the downstream see when holders are killed, and how soon is the capacity whole again? |
 //! | [`drain`] | how fast do no-op tasks go, where only the tables count? |
+//! | [`soak`] | what grows? |
 //! | [`history`] | does a claim cost more when the tables are long? |
 
 #![expect(clippy::cast_precision_loss, reason = "counts and microseconds of a run fit a double")]
 
+pub mod burst;
 mod cli;
 pub mod drain;
+pub mod figures;
 mod fleet;
+pub mod goal;
 pub mod history;
 pub mod idle;
 pub mod kill;
@@ -21,13 +26,14 @@ pub mod limit;
 pub mod pickup;
 mod picture;
 pub mod place;
+pub mod soak;
 mod stats;
 
 pub use cli::Command;
+pub use goal::Goal;
 pub use place::Place;
 
-use crate::chaos::{Program, Target};
-use crate::torture::Error;
+use crate::{Error, Program, Target};
 
 /// Consumers, and permits, of the workloads that other systems are measured by.
 const CONSUMERS: usize = 8;

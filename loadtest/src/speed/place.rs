@@ -1,5 +1,7 @@
 //! The database that is measured: a private, durable one, or somebody's.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use permitq::store::{Database, Dialect, Store};
@@ -20,7 +22,11 @@ pub struct Place {
     /// Its store.
     pub database: Database,
     hand: AnyConnection,
+    /// Of a private MariaDB.
+    superuser: Option<AnyConnection>,
     _server: Option<Server>,
+    /// Where the database is one.
+    file: String,
     /// Configuration and logs of the consumers; the database, where it is a file.
     pub folder: TempDir,
 }
@@ -52,7 +58,18 @@ impl Place {
         }
         install_default_drivers();
         let hand = AnyConnection::connect(&url).await?;
-        Ok(Self { url, database, hand, _server: server, folder })
+        let superuser = match &server {
+            Some(server) if *target == Target::MariaDb => {
+                let mut superuser = AnyConnection::connect(&server.admin_url()).await?;
+                let count = "SET GLOBAL innodb_monitor_enable = 'trx_%_commits'";
+                sqlx::raw_sql(count).execute(&mut superuser).await?;
+                Some(superuser)
+            }
+            _ => None,
+        };
+        let file = url.strip_prefix("sqlite://").and_then(|file| file.split('?').next());
+        let file = file.unwrap_or_default().to_owned();
+        Ok(Self { url, database, hand, superuser, _server: server, file, folder })
     }
 
     /// A connection of ours.
@@ -97,29 +114,100 @@ impl Place {
         Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
     }
 
+    /// An instant as microseconds since 1970, in this database's words.
+    pub(super) fn micros(&self, instant: &str) -> String {
+        match self.dialect() {
+            Dialect::Sqlite => instant.to_owned(),
+            Dialect::Postgres => format!("CAST(extract(epoch FROM {instant}) * 1000000 AS bigint)"),
+            Dialect::Mysql => format!("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {instant})"),
+        }
+    }
+
     /// From the first claim to the last end, by the log.
     pub(super) async fn span(&mut self) -> Result<Duration, Error> {
-        let micros = match self.dialect() {
-            Dialect::Sqlite => "max(ended_at) - min(claimed_at)",
-            Dialect::Postgres => {
-                "CAST(extract(epoch FROM max(ended_at) - min(claimed_at)) * 1000000 AS bigint)"
-            }
-            Dialect::Mysql => "TIMESTAMPDIFF(MICROSECOND, min(claimed_at), max(ended_at))",
-        };
-        let micros = self.number(&format!("SELECT {micros} FROM permitq_attempt")).await?;
+        let (first, last) = (self.micros("min(claimed_at)"), self.micros("max(ended_at)"));
+        let micros = self.number(&format!("SELECT {last} - {first} FROM permitq_attempt")).await?;
         Ok(Duration::from_micros(u64::try_from(micros)?))
     }
 
-    /// Transactions that the server has counted in this database; `None` where it does not tell. PostgreSQL's sessions hand
-    /// their counts in when they end, or after ten idle seconds at the latest.
-    pub(super) async fn transactions(&mut self) -> Result<Option<i64>, Error> {
-        if self.dialect() != Dialect::Postgres {
-            return Ok(None);
+    /// Whatever waits for somebody to tidy up is done now, so that nobody meets it while we measure.
+    pub(super) async fn tidy(&mut self) -> Result<(), Error> {
+        match self.dialect() {
+            Dialect::Sqlite => self.execute("PRAGMA wal_checkpoint(TRUNCATE)").await,
+            Dialect::Postgres => self.execute("VACUUM ANALYZE").await,
+            Dialect::Mysql => Ok(()),
         }
-        // Our own, too: not more often than once a second.
-        sleep(Duration::from_millis(1100)).await;
-        let count = "SELECT CAST(xact_commit + xact_rollback AS bigint) FROM pg_stat_database
-                      WHERE datname = current_database()";
-        self.number(count).await.map(Some)
+    }
+
+    /// SQLite's files that grow.
+    pub(super) fn files(&self) -> [String; 2] {
+        [self.file.clone(), format!("{}-wal", self.file)]
+    }
+
+    /// Of everybody but us, at the server.
+    pub(super) async fn sessions(&mut self) -> Result<i64, Error> {
+        self.number(match self.dialect() {
+            Dialect::Sqlite => return Ok(0),
+            Dialect::Postgres => {
+                "SELECT count(*) FROM pg_stat_activity
+                  WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            }
+            Dialect::Mysql => {
+                "SELECT count(*) FROM information_schema.processlist WHERE db = database() AND id <> connection_id()"
+            },
+        })
+        .await
+    }
+
+    /// Transactions so far, lone statements among them; `None` where the server does not tell. PostgreSQL counts those of
+    /// this database, and its sessions hand their counts in when they end, or after ten idle seconds at the latest. MariaDB
+    /// counts those of the whole server, and tells its superuser. SQLite has the index of its log, whose bytes 8 to 11 count
+    /// what was committed: those that wrote.
+    pub(super) async fn transactions(&mut self) -> Result<Option<i64>, Error> {
+        let count = match self.dialect() {
+            Dialect::Sqlite => {
+                let mut count = [0; 4];
+                File::open(format!("{}-shm", self.file))?.read_exact_at(&mut count, 8)?;
+                u32::from_ne_bytes(count).into()
+            }
+            Dialect::Postgres => {
+                // Our own, too: not more often than once a second.
+                sleep(Duration::from_millis(1100)).await;
+                let count = "SELECT CAST(xact_commit + xact_rollback AS bigint) FROM pg_stat_database
+                              WHERE datname = current_database()";
+                self.number(count).await?
+            }
+            Dialect::Mysql => {
+                let Some(superuser) = &mut self.superuser else { return Ok(None) };
+                let count = "SELECT CAST(sum(count) AS SIGNED) FROM information_schema.innodb_metrics
+                              WHERE name IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits')";
+                sqlx::query(count).fetch_one(superuser).await?.try_get(0)?
+            }
+        };
+        Ok(Some(count))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    async fn counted(target: Target) -> i64 {
+        let mut place = Place::open(&target).await.unwrap();
+        place.execute("CREATE TABLE n (n INTEGER)").await.unwrap();
+        place.execute("INSERT INTO n VALUES (0)").await.unwrap();
+        let before = place.transactions().await.unwrap().unwrap();
+        for _ in 0..5 {
+            place.execute("UPDATE n SET n = n + 1").await.unwrap();
+            place.execute("BEGIN; UPDATE n SET n = n + 1; UPDATE n SET n = n + 2; COMMIT").await.unwrap();
+        }
+        place.transactions().await.unwrap().unwrap() - before
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_transaction_counts_once_however_many_statements_it_has() {
+        assert_eq!(counted(Target::Sqlite).await, 10);
+        assert_eq!(counted(Target::MariaDb).await, 10);
     }
 }

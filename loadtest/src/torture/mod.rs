@@ -28,6 +28,8 @@ use client::Client;
 use side::Side;
 use tally::Tally;
 
+use crate::Error;
+
 pub use report::Report;
 
 /// A torture of this database.
@@ -40,9 +42,6 @@ pub struct Torture {
     /// How many clients.
     pub clients: usize,
 }
-
-/// Why there is no report.
-pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 const SEMAPHORE: &str = "default";
 /// The kind and the source of every task.
