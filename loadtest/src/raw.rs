@@ -125,15 +125,12 @@ macro_rules! raw {
                 }
                 let (want, freed) = (want.try_into().unwrap_or(i64::MAX), ours.len().try_into().unwrap_or(0));
                 let mut room = want;
-                if raw.cap && want > 0 {
-                    let statement = if want > freed { sql!("lock") } else { sql!("room") };
-                    let rows = sqlx::query(statement).bind(SEMAPHORE).fetch_all(&mut *conn).await?;
+                if raw.cap && want > freed {
+                    let rows = sqlx::query(sql!("lock")).bind(SEMAPHORE).fetch_all(&mut *conn).await?;
                     let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
                     // Where it is no bigint, the driver insists.
                     let int = |at: usize| row.try_get::<i64, _>(at).or_else(|_| row.try_get::<i32, _>(at).map(i64::from));
-                    let free = int(0)? - int(1)?;
-                    let free = if want > freed { free } else { free.min(0) };
-                    room = (free + freed).clamp(0, want);
+                    room = (int(0)? - int(1)? + freed).clamp(0, want);
                 }
                 let taken = if room > 0 { take(conn, raw, room).await? } else { Vec::new() };
                 let change = i64::try_from(taken.len()).unwrap_or(0) - freed;
@@ -167,9 +164,11 @@ macro_rules! raw {
                 let end = |(id, claim_no): &(i64, i64)| json!({"id": id, "claim_no": claim_no, "outcome": "succeeded",
                     "state": "succeeded", "attempts": 1, "after_cooling": 0});
                 let ended = json!(ours.iter().map(end).collect::<Vec<_>>()).to_string();
-                sqlx::query(sql!("own")).bind(&ended).bind(&raw.consumer).fetch_all(&mut *conn).await?;
                 if raw.log {
-                    sqlx::query(sql!("log")).bind(&raw.consumer).bind(&ended).execute(&mut *conn).await?;
+                    let log = sqlx::query(sql!("log")).bind(&raw.consumer).bind(&ended).bind(&raw.consumer);
+                    log.execute(&mut *conn).await?;
+                } else {
+                    sqlx::query(sql!("own")).bind(&ended).bind(&raw.consumer).fetch_all(&mut *conn).await?;
                 }
                 sqlx::query(sql!("settle")).bind(&ended).execute(&mut *conn).await?;
                 Ok(())

@@ -9,14 +9,10 @@ SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_bitmapscan = off;
 SET jit = off;
-<<<<<<< HEAD
-=======
-SET plan_cache_mode = force_custom_plan;
 -- Notice in minutes, not in hours, that the client's host is gone, or that a firewall has forgotten the connection.
 SET tcp_keepalives_idle = 60;
 SET tcp_keepalives_interval = 10;
 SET tcp_keepalives_count = 6;
->>>>>>> faults
 -- Where the server can: notice within a statement that the client has gone.
 DO $$ BEGIN
     PERFORM set_config('client_connection_check_interval', '2s', false);

@@ -21,8 +21,11 @@ pub(super) struct Looking {
     looked: Moment,
     /// A wake-up came after the last look was sent.
     woken: bool,
-    /// Permits that others should have for a while: see [`Looking::let_go`].
+    /// A commit of others is told to us, and one of ours to them.
+    wake_connected: bool,
+    /// Permits that others should have for a while: see [`Looking::let_go`]. We may be back for them at `back_at`.
     let_go_at: Moment,
+    back_at: Moment,
     crowded: Vec<String>,
     /// Kinds with due tasks that we serve, by semaphore.
     ready: Vec<(String, Vec<Policy>)>,
@@ -33,8 +36,12 @@ pub(super) struct Looking {
 
 /// While tasks wait for permits, a wake-up is most often another consumer's exchange: look no more often than this.
 const CROWDED: Duration = Duration::from_millis(100);
-/// Between two permits that are let go.
+/// Between two permits that are let go, and for how long others have the first right to one: as long as it takes to wake
+/// them. Without a wake-up they come at their own poll, which costs more, and is done less often.
 const LET_GO: Duration = Duration::from_secs(1);
+const LET_GO_FOR: Duration = Duration::from_millis(20);
+const LET_GO_UNTOLD: Duration = Duration::from_secs(5);
+const LET_GO_UNTOLD_FOR: Duration = Duration::from_millis(200);
 /// Where a wake-up is connected, an idle consumer looks at least this often.
 const IDLE: Duration = Duration::from_secs(40);
 
@@ -46,7 +53,9 @@ impl Looking {
             poll,
             looked: now,
             woken: false,
+            wake_connected: false,
             let_go_at: now,
+            back_at: now,
             crowded: Vec::new(),
             ready: Vec::new(),
             free: VecDeque::new(),
@@ -58,7 +67,7 @@ impl Looking {
     pub(super) fn woken(&mut self) {
         self.woken = true;
         let soon = if self.ready.is_empty() { Moment::now() } else { self.looked + CROWDED };
-        self.at = self.at.min(soon);
+        self.at = self.at.min(soon.max(self.back_at));
     }
 
     /// A task of ours is due after so long.
@@ -76,6 +85,7 @@ impl Looking {
     ) {
         let now = Moment::now();
         self.looked = now;
+        self.wake_connected = wake_connected;
         self.crowded.clear();
         self.promote = look.next_due.is_some_and(|due| due.is_zero());
         self.ready.clear();
@@ -83,8 +93,8 @@ impl Looking {
         let alive = look.alive.max(1);
         for semaphore in look.semaphores {
             let policies = services.policies(&semaphore);
-            let share = (semaphore.max_permits + alive - 1) / alive;
-            let hoards = usize::try_from(share).is_ok_and(|share| held(&semaphore.name) > share);
+            let held = i64::try_from(held(&semaphore.name)).unwrap_or(i64::MAX);
+            let hoards = held.saturating_mul(alive) > semaphore.max_permits;
             if hoards || policies.len() < semaphore.kinds.len() {
                 self.crowded.push(semaphore.name.clone());
             }
@@ -124,16 +134,23 @@ impl Looking {
     }
 
     /// Now and then a hand-over lets one permit go, where others wait for it: they serve kinds that we do not, or we hold
-    /// more than our share. Once a second, so that it costs next to nothing while the fleet is balanced.
+    /// more than our share, as whoever holds any does where permits are fewer than consumers. So that it costs next to
+    /// nothing, a permit is kept for a while first, and whoever lets it go comes back only after the others had their chance.
     pub(super) fn let_go(&mut self, semaphore: &str) -> bool {
         let now = Moment::now();
         let due = now >= self.let_go_at && self.crowded.iter().any(|name| name == semaphore);
         if due {
-            self.let_go_at = now + LET_GO;
-            // Not for ourselves.
-            self.at = self.at.max(now + CROWDED * 2);
+            self.keep_for_now();
+            self.back_at = now + if self.wake_connected { LET_GO_FOR } else { LET_GO_UNTOLD_FOR };
+            self.at = self.at.max(self.back_at);
         }
         due
+    }
+
+    /// What was just claimed, or kept, is not let go at once.
+    pub(super) fn keep_for_now(&mut self) {
+        let pause = if self.wake_connected { LET_GO } else { LET_GO_UNTOLD };
+        self.let_go_at = Moment::now() + pause.mul_f64(0.75 + 0.5 * fastrand::f64());
     }
 
     /// All that was our share of the free permits: there may be more. Let the others have theirs first.

@@ -304,6 +304,11 @@ impl Loop {
         if hand_over {
             self.batch = (self.batch * 2).min(BATCH);
         }
+        let claims = exchanged.claims.len();
+        // First of all: each of them holds a permit by now.
+        for claim in exchanged.claims {
+            self.start_call(consumer, claim);
+        }
         for (ended, recorded) in ended.into_iter().zip(exchanged.recorded) {
             match recorded {
                 Recorded::Done => {
@@ -315,13 +320,13 @@ impl Loop {
                 Recorded::Lost => self.late.push((consumer.clone(), ended)),
             }
         }
-        if exchanged.claims.len() < want {
-            self.looking.ran_short(semaphore, exchanged.claims.len());
+        if !hand_over && claims > 0 {
+            self.looking.keep_for_now();
+        }
+        if claims < want {
+            self.looking.ran_short(semaphore, claims);
         } else if !hand_over {
             self.looking.got_all();
-        }
-        for claim in exchanged.claims {
-            self.start_call(consumer, claim);
         }
     }
 
@@ -435,8 +440,9 @@ impl Loop {
         self.id.is_some() && self.shutdown.stage() == Stage::Run && self.clock.now() < self.lease.deadline()
     }
 
+    /// Slots that hold no permit: none for a call, and none for an end that is not recorded yet.
     pub(super) fn free_slots(&self) -> usize {
-        self.options.slots.saturating_sub(self.slots.len())
+        self.options.slots.saturating_sub(self.slots.len() + self.ended.len())
     }
 
     fn stop_claiming(&mut self) {

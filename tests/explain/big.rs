@@ -120,10 +120,12 @@ async fn postgres(db: &Db) {
         later: "now() + interval '1 hour' + n * interval '1 microsecond'",
         overriding: "OVERRIDING SYSTEM VALUE",
     };
-    // Without the triggers, and without touching the tables: plans that others keep stay kept.
+    // A role that is no superuser can put triggers aside only so, which makes kept plans anew.
+    db.sql("ALTER TABLE permitq_task DISABLE TRIGGER USER").await;
     for insert in inserts(&words) {
-        db.sql(&format!("SET LOCAL session_replication_role = replica; {insert}")).await;
+        db.sql(&insert).await;
     }
+    db.sql("ALTER TABLE permitq_task ENABLE TRIGGER USER").await;
     db.int("SELECT setval(pg_get_serial_sequence('permitq_task', 'id'), 2000000)").await;
 }
 

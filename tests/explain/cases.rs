@@ -111,7 +111,9 @@ pub(super) fn cases(dialect: Dialect) -> Vec<Case> {
     cases.extend(people());
     if dialect == Dialect::Postgres {
         let kinds = json!([{"kind": "k1", "hold": HOUR, "max_attempts": 3, "on_abandon": "retry"}]);
-        let binds = vec![ends(None), word("c0"), word("default"), list(&kinds), int(4)];
+        let end = |n: i64| json!({"id": RUNNING + 4 * n, "claim_no": 1, "outcome": "succeeded", "state": "succeeded", "attempts": 1});
+        let ended = json!((1..=4).map(end).collect::<Vec<_>>());
+        let binds = vec![list(&ended), word("c0"), word("default"), list(&kinds), int(4)];
         cases.push(case("hand_over", binds, 80));
     }
     if dialect == Dialect::Mysql {
