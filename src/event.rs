@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
+use crate::model::schedule::Fate;
 use crate::model::{Attempt, Settlement, Why};
 
 /// Something that happened in this process.
@@ -40,6 +43,14 @@ pub enum Event<'a> {
     Probed { attempt: Attempt },
     /// The database's clock moved otherwise than time did.
     ClockStepped { by_micros: i64, cooling_held_for: Duration },
+    /// A planned instant of a job has its task, or was passed by.
+    Fired { job: &'a str, planned: Timestamp, task: i64, fate: Fate },
+    /// Nobody fired these instants in time.
+    Missed { job: &'a str, trigger: i64, first: Timestamp, last: Timestamp, count: u32 },
+    /// A trigger cannot be fired.
+    NotFired { job: &'a str, trigger: i64, error: &'a dyn std::error::Error, again_in: Duration },
+    /// A next instant was wrong by the clock or the zone's rules that are in force now.
+    Rescheduled { job: &'a str, trigger: i64, from: Option<Timestamp>, to: Option<Timestamp> },
     /// A state that cannot be.
     Impossible { what: &'a str },
     /// A loop has not turned for a whole lease.
@@ -110,6 +121,25 @@ impl Event<'_> {
                     by_micros,
                     held_for_s = cooling_held_for.as_secs_f64(),
                     "the database's clock stepped: no cooling ends"
+                );
+            }
+            Self::Fired { job, planned, task, fate: Fate::Fired } => info!(job, %planned, task, "fired"),
+            Self::Fired { job, planned, task, fate } => {
+                info!(job, %planned, task, why = fate.as_str(), "not fired");
+            }
+            Self::Missed { job, trigger, first, last, count } => {
+                warn!(job, trigger, %first, %last, count, "misfired: too late");
+            }
+            Self::NotFired { job, trigger, error, again_in } => {
+                error!(job, trigger, %error, again_in_s = again_in.as_secs(), "cannot be fired");
+            }
+            Self::Rescheduled { job, trigger, from, to } => {
+                warn!(
+                    job,
+                    trigger,
+                    ?from,
+                    ?to,
+                    "the next instant was wrong: the clock or a time zone changed"
                 );
             }
             Self::Impossible { what } => error!(what, "impossible state"),

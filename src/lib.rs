@@ -10,6 +10,7 @@ pub mod consumer;
 pub mod downstream;
 pub mod event;
 pub mod model;
+pub mod schedule;
 pub mod shutdown;
 pub mod store;
 pub mod upkeep;

@@ -13,6 +13,7 @@ mod permits;
 mod place;
 mod readme;
 mod refused;
+mod schedule;
 mod secrets;
 mod task;
 mod terminal;

@@ -23,4 +23,6 @@ mod process;
 #[cfg(test)]
 mod race;
 #[cfg(test)]
+mod schedule;
+#[cfg(test)]
 mod servers;

@@ -96,6 +96,7 @@ fn parse(line: &str) -> Result<NewTask, String> {
         max_attempts: line.max_attempts,
         on_abandon: line.on_abandon,
         semaphore: line.semaphore,
+        job: None,
         source: "cli".to_owned(),
     };
     task.check().map_err(|refused| refused.to_string())?;

@@ -57,7 +57,7 @@ struct One {
     semaphore: Option<String>,
 }
 
-fn on_abandon() -> impl TypedValueParser<Value = OnAbandon> {
+pub(super) fn on_abandon() -> impl TypedValueParser<Value = OnAbandon> {
     PossibleValuesParser::new(OnAbandon::ALL.map(OnAbandon::as_str)).try_map(|word| word.parse::<OnAbandon>())
 }
 
@@ -78,6 +78,7 @@ impl One {
             max_attempts: self.max_attempts,
             on_abandon: self.on_abandon,
             semaphore: self.semaphore,
+            job: None,
             source: "cli".to_owned(),
         };
         task.check().map_err(|refused| Failure::Usage(format!("{}: {refused}", option(&refused))))?;
@@ -86,7 +87,7 @@ impl One {
 }
 
 /// Which option a refusal is about.
-fn option(refused: &Refused) -> &'static str {
+pub(super) fn option(refused: &Refused) -> &'static str {
     match refused {
         Refused::Kind(_) => "--kind",
         Refused::Semaphore(_) => "--semaphore",

@@ -31,6 +31,7 @@ mod permits;
 mod place;
 mod progress;
 mod run;
+mod schedule;
 mod shape;
 mod show;
 mod span;
@@ -118,6 +119,9 @@ enum Command {
     Task(task::Command),
     /// Show who holds the permits, or change how many there are
     Permits(permits::Options),
+    /// Add, list, preview, pause, run and remove schedules
+    #[command(subcommand)]
+    Schedule(schedule::Command),
     /// Check the counters and compute the peak from the log
     Audit(audit::Options),
     /// Look for whatever keeps the promises from holding: server, schema, rights, settings
@@ -144,6 +148,7 @@ impl Command {
             Self::Tasks(options) => tasks::run(options, global, out).await,
             Self::Task(command) => task::run(command, global, out).await,
             Self::Permits(options) => permits::run(options, global, out).await,
+            Self::Schedule(command) => schedule::run(command, global, out).await,
             Self::Audit(options) => audit::run(&options, global, out).await,
             Self::Doctor => doctor::run(global, out).await,
             Self::Config(command) => config::run(&command, global, out),

@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Downstream, Role};
 use crate::consumer::{self, Consumer, Service, Services};
 use crate::downstream::{BadHttp, Http, HttpOptions, Probe};
+use crate::schedule::{self, Scheduler};
 use crate::shutdown::{self, Shutdown, Stage};
 use crate::store::Database;
 use crate::upkeep::{self, Prober, Upkeep};
@@ -32,7 +33,7 @@ pub(super) struct Options {
     /// What people call it; its id is this name and a random part
     #[arg(long)]
     name: Option<String>,
-    /// What this process does: consume, reclaim
+    /// What this process does: consume, schedule, reclaim
     #[arg(long, value_name = "ROLE,…")]
     roles: Option<String>,
     /// Drain when standard input ends: a child that outlives its fleet stops by itself
@@ -101,6 +102,16 @@ async fn serve(config: &Config, database: &Database, mut shutdown: Shutdown) -> 
             }
         })
     });
+    let scheduler = roles.contains(&Role::Schedule).then(|| {
+        let options = schedule::Options { poll: config.consumer.poll };
+        let scheduler = Scheduler::new(database, Clock::default(), options).run(stop.clone());
+        tokio::spawn(async move {
+            if let Err(error) = tokio::spawn(scheduler).await {
+                tracing::error!(%error, "the scheduler died");
+                std::process::exit(1);
+            }
+        })
+    });
     let code = if roles.contains(&Role::Consume) {
         let consumer = Consumer { database: database.clone(), services, options, clock: Clock::default() };
         let name = consumer.options.name.clone();
@@ -112,6 +123,9 @@ async fn serve(config: &Config, database: &Database, mut shutdown: Shutdown) -> 
     stop.cancel();
     if let Some(upkeep) = upkeep {
         upkeep.await.map_err(|error| Failure::Failed(format!("upkeep: {error}")))?;
+    }
+    if let Some(scheduler) = scheduler {
+        scheduler.await.map_err(|error| Failure::Failed(format!("schedules: {error}")))?;
     }
     Ok(ExitCode::from(code))
 }

@@ -101,18 +101,21 @@ pub struct Consumer {
 pub enum Role {
     /// Claims tasks and calls downstreams.
     Consume,
+    /// Fires schedules.
+    Schedule,
     /// Takes over what dead consumers left.
     Reclaim,
 }
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 2] = [Self::Consume, Self::Reclaim];
+    pub const ALL: [Self; 3] = [Self::Consume, Self::Schedule, Self::Reclaim];
 
     /// The word in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Consume => "consume",
+            Self::Schedule => "schedule",
             Self::Reclaim => "reclaim",
         }
     }
@@ -311,7 +314,7 @@ impl Default for Database {
 
 impl Default for Consumer {
     fn default() -> Self {
-        Self { slots: 4, poll: Duration::from_secs(1), name: None, roles: vec![Role::Consume, Role::Reclaim] }
+        Self { slots: 4, poll: Duration::from_secs(1), name: None, roles: Role::ALL.to_vec() }
     }
 }
 

@@ -8,6 +8,7 @@ mod lease;
 mod limits;
 mod outcome;
 mod retry;
+pub mod schedule;
 mod settle;
 mod state;
 mod sweep;

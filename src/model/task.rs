@@ -48,6 +48,8 @@ pub struct NewTask {
     pub on_abandon: Option<OnAbandon>,
     /// Whose permits it needs; `default` where `None`.
     pub semaphore: Option<String>,
+    /// The job it is a run of; only schedules set it.
+    pub job: Option<String>,
     /// Who asked: `api`, `cli`, ….
     pub source: String,
 }

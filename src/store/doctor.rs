@@ -183,10 +183,16 @@ fn made(dialect: Dialect, migrations: &[&str]) -> BTreeSet<String> {
                 table = name;
                 ("table", name.to_owned())
             }
+            ["ALTER", "TABLE", name, ..] => {
+                table = name;
+                continue;
+            }
             ["CREATE", "INDEX", name, ..] => ("index", name.to_owned()),
             ["CREATE", "TRIGGER", name, ..] => ("trigger", name.to_owned()),
             ["CREATE", "VIEW", name, ..] => ("view", name.to_owned()),
-            ["KEY", name, ..] if dialect == Dialect::Mysql => ("index", format!("{table}.{name}")),
+            ["KEY", name, ..] | ["ADD", "KEY", name, ..] if dialect == Dialect::Mysql => {
+                ("index", format!("{table}.{name}"))
+            }
             ["DROP", what, name, ..] => {
                 made.remove(&format!("{} {}", what.to_ascii_lowercase(), name.trim_end_matches(';')));
                 continue;
@@ -223,7 +229,7 @@ mod tests {
     #[test]
     fn a_right_is_named_by_what_needs_it() {
         let all = statements(Dialect::Postgres.sql().unwrap().doctor_rights);
-        assert_eq!(all.len(), 22);
+        assert_eq!(all.len(), 34);
         let rights: Vec<_> = all.iter().map(|statement| right(statement, "?")).collect();
         assert!(rights.contains(&"INSERT on permitq_attempt".to_owned()), "{rights:?}");
         assert!(rights.contains(&"UPDATE on permitq_semaphore".to_owned()), "{rights:?}");

@@ -33,8 +33,8 @@ impl Store {
     }
 }
 
-struct Enqueue<'a> {
-    tasks: &'a [NewTask],
+pub(super) struct Enqueue<'a> {
+    pub(super) tasks: &'a [NewTask],
 }
 
 impl Unit for Enqueue<'_> {
@@ -117,5 +117,6 @@ fn encode(task: &NewTask) -> serde_json::Value {
         "max_attempts": task.max_attempts,
         "on_abandon": task.on_abandon.map(OnAbandon::as_str),
         "source": task.source,
+        "job": task.job,
     })
 }

@@ -112,7 +112,7 @@ impl Error {
 
 impl Error {
     /// Whether a row was to blame, so that the same unit without it may succeed.
-    pub(super) fn is_about_rows(&self) -> bool {
+    pub(crate) fn is_about_rows(&self) -> bool {
         match self {
             Self::Refused { .. } => true,
             Self::Database { source, .. } => {

@@ -7,7 +7,10 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::model::{Attempt, OnAbandon, Standing, State, Task};
+use crate::model::schedule::{
+    BadSchedule, Cron, CronDialect, KeyTemplate, Misfire, NewJob, Plan, Trigger, When,
+};
+use crate::model::{Attempt, NewTask, OnAbandon, Standing, State, Task};
 
 pub(super) trait Read {
     fn int(&self, column: &str) -> sqlx::Result<i64>;
@@ -55,6 +58,15 @@ pub(super) trait Read {
             on_abandon: self.word_or_null::<OnAbandon>("on_abandon")?.unwrap_or_default(),
         })
     }
+
+    /// What a job does about what is late.
+    fn misfire(&self) -> sqlx::Result<Misfire> {
+        Ok(Misfire {
+            policy: self.word("misfire")?,
+            after: self.seconds_or_null("misfire_after")?.unwrap_or_default(),
+            most: self.count("misfire_max")?,
+        })
+    }
 }
 
 impl Read for AnyRow {
@@ -90,8 +102,13 @@ fn instant(column: &str, micros: i64) -> sqlx::Result<Timestamp> {
     Timestamp::from_microsecond(micros).map_err(|error| bad(column, error))
 }
 
-fn bad(column: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> sqlx::Error {
+pub(super) fn bad(column: &str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> sqlx::Error {
     sqlx::Error::ColumnDecode { index: column.to_owned(), source: error.into() }
+}
+
+/// The instant that a query answers alone.
+pub(super) fn first_instant(row: &AnyRow) -> sqlx::Result<Timestamp> {
+    instant("now", row.try_get(0)?)
 }
 
 /// A whole microsecond count for a statement.
@@ -106,7 +123,7 @@ pub(super) fn task(row: &AnyRow, payload: Option<String>) -> sqlx::Result<Task> 
         semaphore: row.text("semaphore")?,
         biz_key: row.text_or_null("biz_key")?,
         payload,
-        priority: row.try_get::<i64, _>("priority")?.try_into().map_err(|error| bad("priority", error))?,
+        priority: priority(row)?,
         state: row.word::<State>("state")?,
         run_at: row.instant("run_at")?,
         claim_no: row.int("claim_no")?,
@@ -123,4 +140,57 @@ pub(super) fn task(row: &AnyRow, payload: Option<String>) -> sqlx::Result<Task> 
         error: row.text_or_null("error")?,
         source: row.text("source")?,
     })
+}
+
+fn priority(row: &AnyRow) -> sqlx::Result<i32> {
+    row.int("priority")?.try_into().map_err(|error| bad("priority", error))
+}
+
+pub(super) fn job(row: &AnyRow) -> sqlx::Result<NewJob> {
+    let name = row.text("name")?;
+    let template = row.text("key_template")?;
+    Ok(NewJob {
+        key_template: KeyTemplate::parse(&template, &name).map_err(|error| bad("key_template", error))?,
+        name,
+        task: NewTask {
+            kind: row.text("kind")?,
+            payload: row.text("payload")?,
+            priority: priority(row)?,
+            timeout: row.seconds_or_null("timeout")?,
+            max_attempts: row.count_or_null("max_attempts")?,
+            on_abandon: row.word_or_null("on_abandon")?,
+            semaphore: Some(row.text("semaphore")?),
+            ..NewTask::default()
+        },
+        misfire: row.misfire()?,
+        overlap: row.word("overlap")?,
+    })
+}
+
+pub(super) fn trigger(row: &AnyRow) -> sqlx::Result<Trigger> {
+    Ok(Trigger {
+        id: row.int("id")?,
+        job: row.text("job")?,
+        when: when(row)?,
+        paused: row.int("paused")? != 0,
+        next_fire_at: row.instant_or_null("next_fire_at")?,
+        waits_for: row.int_or_null("waits_for")?,
+    })
+}
+
+/// The inner error is that of a person who wrote to the table.
+fn when(row: &AnyRow) -> sqlx::Result<Result<When, BadSchedule>> {
+    let every = row.seconds_or_null("every")?.unwrap_or_default();
+    let (start, end) = (row.instant("start_at")?, row.instant_or_null("end_at")?);
+    let plan = match row.text("kind")?.as_str() {
+        "cron" => {
+            let dialect = row.word_or_null("dialect")?.unwrap_or(CronDialect::Unix);
+            Cron::parse(&row.text_or_null("expression")?.unwrap_or_default(), dialect).map(Plan::Cron)
+        }
+        "interval" => Ok(Plan::Interval(every)),
+        "fixed_delay" => Ok(Plan::FixedDelay(every)),
+        _ => Ok(Plan::Once),
+    };
+    let zone = When::zone(&row.text("zone")?);
+    Ok(plan.and_then(|plan| zone.map(|zone| When { plan, zone, start, end })))
 }

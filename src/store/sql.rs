@@ -24,7 +24,10 @@ macro_rules! statements {
     (@set $folder:literal $dialect:ident [$($name:ident)*] [$($empty:ident)*]) => {
         Sql {
             dialect: Dialect::$dialect,
-            migrations: &[include_str!(concat!("../../sql/", $folder, "/migrations/0001_core.sql"))],
+            migrations: &[
+                include_str!(concat!("../../sql/", $folder, "/migrations/0001_core.sql")),
+                include_str!(concat!("../../sql/", $folder, "/migrations/0002_schedules.sql")),
+            ],
             $($name: include_str!(concat!("../../sql/", $folder, "/", stringify!($name), ".sql")),)*
             $($empty: "",)*
         }
@@ -39,6 +42,8 @@ statements! {
     check expired fence abandoned cooled coolings released uncool counted drift repair longest impossible retired
     semaphores holders consumers set_max add_semaphore task list states attempts actions act standing cools_until
     cancel revive evidence accept sweep
+    schedules due_triggers ended_runs job_lock live_run advance arm wait_for ran note_instant overlapped
+    jobs triggers instants add_job add_trigger set_trigger remove_job remove_trigger
     doctor_settings doctor_status doctor_objects doctor_rights doctor_backend
     ; mysql only: collect enqueued collected held
     ; postgres only: hand_over notify

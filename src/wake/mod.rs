@@ -52,11 +52,21 @@ impl Hint {
 impl Wake {
     /// Connects to what the database offers.
     pub(crate) fn connect(database: &Database) -> Self {
+        Self::to(database, "permitq")
+    }
+
+    /// The same for changes of schedules, where the database tells them apart.
+    pub(crate) fn connect_to_schedules(database: &Database) -> Self {
+        Self::to(database, "permitq_schedule")
+    }
+
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "only PostgreSQL has channels"))]
+    fn to(database: &Database, channel: &'static str) -> Self {
         let hint = Arc::<Hint>::default();
         let watcher = match (database.dialect(), database.file()) {
             (Dialect::Sqlite, Some(file)) => Some(tokio::spawn(watch(file, hint.clone()))),
             #[cfg(feature = "postgres")]
-            (Dialect::Postgres, _) => Some(tokio::spawn(listen(database.clone(), hint.clone()))),
+            (Dialect::Postgres, _) => Some(tokio::spawn(listen(database.clone(), channel, hint.clone()))),
             _ => None,
         };
         Self { hint, watcher }
@@ -83,13 +93,13 @@ impl Drop for Wake {
 
 /// Listens for as long as this process works, over one connection after another, to the host that the stores use.
 #[cfg(feature = "postgres")]
-async fn listen(database: Database, hint: Arc<Hint>) {
+async fn listen(database: Database, channel: &'static str, hint: Arc<Hint>) {
     let mut moves = database.moves();
     loop {
         moves.mark_unchanged();
         let url = database.url().to_owned();
         tokio::select! {
-            _lost = listen_once(&url, &hint) => {}
+            _lost = listen_once(&url, channel, &hint) => {}
             _moved = moves.changed() => {}
         }
         hint.lost();
@@ -106,12 +116,12 @@ const SILENCE: Duration = Duration::from_secs(40);
 const ANSWER: Duration = Duration::from_secs(5);
 
 #[cfg(feature = "postgres")]
-async fn listen_once(url: &str, hint: &Hint) -> sqlx::Result<()> {
+async fn listen_once(url: &str, channel: &str, hint: &Hint) -> sqlx::Result<()> {
     let connect = async {
         let mut listener = sqlx::postgres::PgListener::connect(url).await?;
         // It would try for half a minute before it told that the connection is lost, and nobody would poll meanwhile.
         listener.eager_reconnect(false);
-        listener.listen("permitq").await?;
+        listener.listen(channel).await?;
         Ok::<_, sqlx::Error>(listener)
     };
     let Ok(connected) = timeout(Database::LIMIT, connect).await else { return Ok(()) };

@@ -155,7 +155,7 @@ fn what_is_missing_is_named() {
             "SELECT, UPDATE (in_use) ON permitq_semaphore".to_owned(),
             "SELECT, INSERT ON permitq_action".to_owned(),
         ];
-        let tables = ["task", "cooling", "attempt", "consumer"];
+        let tables = ["task", "cooling", "attempt", "consumer", "job", "trigger", "instant"];
         grants.extend(tables.map(|table| format!("SELECT, INSERT, UPDATE, DELETE ON permitq_{table}")));
         for grant in grants {
             hand.execute(&format!("GRANT {grant} TO {name}"));

@@ -71,7 +71,7 @@ async fn fail_over(fate: Primary) {
                   WHERE state = 'alive' AND lease_until > now() + interval '4 seconds'";
     until("all four alive", async || site.db.int(alive).await == 4).await;
     let listening = "SELECT count(*) FROM pg_stat_activity WHERE query ILIKE 'LISTEN%'";
-    until("all four listen there", async || site.db.int(listening).await == 4).await;
+    until("all four listen there", async || site.db.int(listening).await == 8).await;
     if fate == Primary::Frozen {
         block_in_place(|| pair.primary.thaw());
         let before = load.acknowledged.load(Ordering::Relaxed);

@@ -1,9 +1,10 @@
 //! The schema: created and upgraded by anyone, at any time, at once; refused where this binary cannot run on it.
 
 use futures_util::future::join_all;
-use permitq::store::{Error, Migrated, SCHEMA_VERSION};
+use permitq::model::{Outcome, State};
+use permitq::store::{Dialect, Error, Migrated, SCHEMA_VERSION};
 
-use crate::support::Db;
+use crate::support::{Db, ended, registration};
 
 contract![
     empty:
@@ -11,6 +12,7 @@ contract![
     many_migrate_at_once_and_one_does_it,
     a_newer_schema_runs_if_it_admits_us,
     a_new_installation_has_one_row_to_tune,
+    an_upgrade_meets_the_running_fleet,
 ];
 
 async fn without_a_schema_the_command_that_helps_is_named(db: Db) {
@@ -56,4 +58,29 @@ async fn a_new_installation_has_one_row_to_tune(db: Db) {
     assert_eq!(db.sql("UPDATE permitq_semaphore SET max_permits = 6").await, 1);
     db.store().migrate().await.unwrap();
     assert_eq!(db.int("SELECT max_permits FROM permitq_semaphore WHERE name = 'default'").await, 6);
+}
+
+/// From the first schema, while a task runs: what was there stays, and who claimed before finishes after.
+async fn an_upgrade_meets_the_running_fleet(db: Db) {
+    db.sql(match db.database.dialect() {
+        Dialect::Sqlite => include_str!("../../sql/sqlite/migrations/0001_core.sql"),
+        Dialect::Postgres => include_str!("../../sql/postgres/migrations/0001_core.sql"),
+        Dialect::Mysql => include_str!("../../sql/mysql/migrations/0001_core.sql"),
+    })
+    .await;
+    db.sql("INSERT INTO permitq_task (kind, biz_key) VALUES ('call', 'a'), ('call', 'b')").await;
+    db.store().register(&registration("old")).await.unwrap();
+    let mut old = crate::support::Consumer::new("old", db.store());
+    let claim = old.claim_one().await;
+    assert!(db.store().schema().await.unwrap_err().to_string().contains("run `permitq migrate`"));
+    assert_eq!(db.store().migrate().await.unwrap(), Migrated { from: 1, to: SCHEMA_VERSION });
+    let task = claim.attempt.task;
+    old.finish(&[ended(claim, &Outcome::succeeded(None))]).await;
+    assert_eq!(db.task(task).await.state, State::Succeeded);
+    assert_eq!(old.claim(9).await.len(), 1);
+    db.holds(1).await;
+    // What an older binary writes: it knows no job.
+    db.sql("INSERT INTO permitq_task (kind, biz_key) VALUES ('call', 'c')").await;
+    assert_eq!(db.int("SELECT count(*) FROM permitq_task WHERE job IS NULL").await, 3);
+    assert_eq!(db.store().jobs(None).await.unwrap(), []);
 }

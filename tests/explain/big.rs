@@ -15,6 +15,8 @@ pub(super) const RUNNING: i64 = 1_000_000;
 const SCHEDULED: i64 = 1_000_100;
 pub(super) const DUE: i64 = 20;
 pub(super) const PENDING: i64 = 1_100_101;
+/// Jobs, each with a trigger. The first has half of all finished tasks, one that is not over, and 100,000 instants.
+pub(super) const JOBS: i64 = 1000;
 const LAST: i64 = 1_200_100;
 /// A page of a list.
 pub(super) const LIMIT: i64 = 50;
@@ -43,7 +45,7 @@ fn inserts(words: &Words) -> Vec<String> {
     vec![
         format!(
             "INSERT INTO permitq_task (id, kind, semaphore, biz_key, priority, state, run_at, claim_no, attempts, max_attempts,
-                                       on_abandon, consumer, until, started_at, finished_at) {overriding}
+                                       on_abandon, consumer, until, started_at, finished_at, job) {overriding}
              SELECT n, {kind}, CASE WHEN n % 4 = 0 AND NOT (n > {RUNNING} AND n <= {SCHEDULED}) THEN 'second' ELSE 'default' END,
                     CASE WHEN n % 10 = 0 THEN concat('key-', n) END,
                     CASE WHEN n > {SCHEDULED} AND n < {PENDING} AND n % 3 = 0 THEN 1000 ELSE n % 5 END,
@@ -54,7 +56,8 @@ fn inserts(words: &Words) -> Vec<String> {
                     CASE WHEN n <= {SCHEDULED} THEN 1 ELSE 0 END, CASE WHEN n <= {SCHEDULED} THEN 1 ELSE 0 END, 3, 'retry',
                     CASE WHEN n > {RUNNING} AND n <= {SCHEDULED} THEN {consumer} END,
                     CASE WHEN n > {RUNNING} AND n <= {SCHEDULED} THEN {ahead} END,
-                    CASE WHEN n <= {SCHEDULED} THEN {ago} END, CASE WHEN n <= {RUNNING} THEN {ago} END
+                    CASE WHEN n <= {SCHEDULED} THEN {ago} END, CASE WHEN n <= {RUNNING} THEN {ago} END,
+                    CASE WHEN n <= {RUNNING} AND n % 2 = 0 OR n = {PENDING} THEN 'j1' END
                FROM {number} WHERE n <= {RUNNING} + 40 OR n > {SCHEDULED}"
         ),
         format!(
@@ -80,6 +83,24 @@ fn inserts(words: &Words) -> Vec<String> {
              SELECT concat('c', n), 'c', 'h', 1, '0', 4, '{{}}', CASE WHEN n = 3 OR n > 5 THEN 'gone' ELSE 'alive' END,
                     CASE WHEN n = 4 OR n > 5 THEN {ago} ELSE {ahead} END FROM {}",
             numbers(0, 60)
+        ),
+        format!(
+            "INSERT INTO permitq_job (name, kind, overlap) SELECT concat('j', n), 'k1', CASE WHEN n = 1 THEN 'queue' ELSE 'skip' END
+               FROM {}",
+            numbers(1, JOBS)
+        ),
+        // Twenty due, ten that wait for a run.
+        format!(
+            "INSERT INTO permitq_trigger (id, job, kind, every, next_fire_at, waits_for) {overriding}
+             SELECT n, concat('j', n), CASE WHEN n BETWEEN 21 AND 30 THEN 'fixed_delay' ELSE 'interval' END, 60,
+                    CASE WHEN n <= 20 THEN {ago} WHEN n > 30 THEN {later} END, CASE WHEN n BETWEEN 21 AND 30 THEN {PENDING} END
+               FROM {}",
+            numbers(1, JOBS)
+        ),
+        format!(
+            "INSERT INTO permitq_instant (job, trigger_id, planned_at, last_at, fate, task)
+             SELECT 'j1', 1, {ago}, {ago}, 'fired', n FROM {}",
+            numbers(900_001, 1_000_000)
         ),
         "UPDATE permitq_semaphore SET max_permits = 100, in_use = 60".to_owned(),
         "INSERT INTO permitq_semaphore (name, max_permits) VALUES ('second', 2)".to_owned(),
@@ -126,7 +147,9 @@ async fn postgres(db: &Db) {
         db.sql(&insert).await;
     }
     db.sql("ALTER TABLE permitq_task ENABLE TRIGGER USER").await;
-    db.int("SELECT setval(pg_get_serial_sequence('permitq_task', 'id'), 2000000)").await;
+    for table in ["task", "trigger"] {
+        db.int(&format!("SELECT setval(pg_get_serial_sequence('permitq_{table}', 'id'), 2000000)")).await;
+    }
 }
 
 async fn mariadb(db: &Db) {

@@ -4,7 +4,7 @@ use permitq::model::Semaphore;
 use permitq::store::Dialect;
 use serde_json::{Value, json};
 
-use super::big::{DUE, LIMIT, PENDING, RUNNING};
+use super::big::{DUE, JOBS, LIMIT, PENDING, RUNNING};
 
 /// A parameter.
 #[derive(Clone, Debug)]
@@ -109,6 +109,7 @@ pub(super) fn cases(dialect: Dialect) -> Vec<Case> {
     cases.extend(lease());
     cases.extend(upkeep());
     cases.extend(people());
+    cases.extend(schedules());
     if dialect == Dialect::Postgres {
         let kinds = json!([{"kind": "k1", "hold": HOUR, "max_attempts": 3, "on_abandon": "retry"}]);
         let end = |n: i64| json!({"id": RUNNING + 4 * n, "claim_no": 1, "outcome": "succeeded", "state": "succeeded", "attempts": 1});
@@ -213,6 +214,43 @@ fn upkeep() -> Vec<Case> {
         case("retired", vec![int(24 * HOUR)], 300),
         // One step for each semaphore that tasks wait for, and all that runs or cools.
         case("impossible", vec![], 300),
+    ]
+}
+
+fn schedules() -> Vec<Case> {
+    let all = JOBS.unsigned_abs();
+    let job = json!({"name": "new", "kind": "k1", "semaphore": "default", "payload": "{}", "priority": 0, "timeout": null,
+                     "max_attempts": null, "on_abandon": null, "key_template": "{instant}", "misfire": "skip",
+                     "misfire_after": 60.0, "misfire_max": 100, "overlap": "skip"});
+    let trigger = json!({"job": "j1", "kind": "interval", "expression": null, "dialect": null, "zone": "UTC", "every": 60.0,
+                         "start_at": NOW, "end_at": null, "next_fire_at": NOW});
+    vec![
+        // The tables of schedules may be scanned, which are as small as there are schedules; never the tasks.
+        case("schedules", vec![], 2 * all),
+        case("due_triggers", vec![int(100)], 200),
+        case("ended_runs", vec![int(100)], 2 * all),
+        case("job_lock", vec![word("j1")], FEW),
+        case("live_run", vec![word("j1")], FEW),
+        case("advance", vec![int(NOW), int(1), int(NOW)], FEW),
+        case("arm", vec![int(NOW), int(21), int(PENDING)], FEW),
+        case("wait_for", vec![int(PENDING), int(21)], FEW),
+        case("set_trigger", vec![int(1), int(NOW), int(1)], FEW),
+        case("ran", vec![int(PENDING), word("j1")], FEW),
+        case(
+            "note_instant",
+            vec![word("j1"), int(1), int(NOW), int(NOW), int(1), word("fired"), Bind::NoInt],
+            FEW,
+        ),
+        case("overlapped", vec![int(NOW), int(950_000), int(1)], FEW),
+        case("instants", vec![word("j1"), int(LIMIT)], 100),
+        with("jobs", "one", vec![word("j1"), word("j1")], 2 * all),
+        with("jobs", "all", vec![Bind::NoText, Bind::NoText], 4 * all),
+        with("triggers", "of one job", vec![word("j1"), word("j1")], all),
+        with("triggers", "all", vec![Bind::NoText, Bind::NoText], 3 * all),
+        case("add_job", vec![list(&job)], FEW),
+        case("add_trigger", vec![list(&trigger)], FEW),
+        case("remove_job", vec![word("j999")], FEW),
+        case("remove_trigger", vec![int(999)], FEW),
     ]
 }
 

@@ -134,13 +134,13 @@ async fn who_cannot_listen_polls() {
     let _members = three(&site);
     registered(&site, 3).await;
     let listeners = "FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()";
-    until("all listen", async || site.db.int(&format!("SELECT count(*) {listeners}")).await == 3).await;
-    // Loop, heart, upkeep and listener of each, and one of the test's own.
+    until("all listen", async || site.db.int(&format!("SELECT count(*) {listeners}")).await == 6).await;
+    // Loop, heart, upkeep, scheduler and two listeners of each, and one of the test's own.
     let all = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    until("all connected", async || site.db.int(all).await == 13).await;
+    until("all connected", async || site.db.int(all).await == 19).await;
     // The connections they have are kept, and nobody gets another.
     block_in_place(|| server.execute("ALTER ROLE permitq CONNECTION LIMIT 1"));
-    assert_eq!(site.db.int(&format!("SELECT count(pg_terminate_backend(pid)) {listeners}")).await, 3);
+    assert_eq!(site.db.int(&format!("SELECT count(pg_terminate_backend(pid)) {listeners}")).await, 6);
     let row = r#"('call', '{"ms": 200}')"#;
     let began = Instant::now();
     for all in [3, 6, 9] {
@@ -153,6 +153,6 @@ async fn who_cannot_listen_polls() {
     let tasks: Vec<i64> = (1..=9).collect();
     assert_eq!(site.db.int(&format!("SELECT count(*) {listeners}")).await, 0, "nobody listens");
     block_in_place(|| server.execute("ALTER ROLE permitq CONNECTION LIMIT -1"));
-    until("all listen again", async || site.db.int(&format!("SELECT count(*) {listeners}")).await == 3).await;
+    until("all listen again", async || site.db.int(&format!("SELECT count(*) {listeners}")).await == 6).await;
     nothing_lost_or_doubled(&site, &tasks, 3).await;
 }

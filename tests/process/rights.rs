@@ -26,6 +26,9 @@ async fn a_consumer_works_with_the_documented_rights(server: Server) {
         all(&format!("{table}permitq_attempt")),
         all(&format!("{table}permitq_consumer")),
         format!("SELECT, INSERT ON {table}permitq_action"),
+        all(&format!("{table}permitq_job")),
+        all(&format!("{table}permitq_trigger")),
+        all(&format!("{table}permitq_instant")),
     ];
     let grants = grants.map(|grant| format!("GRANT {grant} TO {user}"));
     block_in_place(|| {
@@ -56,6 +59,13 @@ async fn a_consumer_works_with_the_documented_rights(server: Server) {
     assert_eq!(site.abandoned().await, 2);
     assert_eq!(site.db.int("SELECT count(*) FROM permitq_task WHERE state = 'succeeded'").await, 6);
     assert_eq!(tasks.len(), 6);
+
+    // It fires what was added with no more rights.
+    let add = ["schedule", "add", "hourly", "--kind", "call", "--payload", r#"{"ms": 5}"#, "--every", "1s"];
+    let added = site.permitq(&add).env("PERMITQ_DATABASE__URL", &url).output().unwrap();
+    assert!(added.status.success(), "{added:?}");
+    let runs = "SELECT count(*) FROM permitq_task WHERE job = 'hourly' AND state = 'succeeded'";
+    until("two runs", async || site.db.int(runs).await >= 2).await;
     second.terminate();
     assert_eq!(second.exit_code().await, Some(0));
     until("it took leave", async || {

@@ -175,12 +175,12 @@ async fn a_listener_that_was_cut_off_listens_again() {
     let _fleet = fleet(&site, &["a", "b"]).await;
     let listeners = "FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()";
     let count = format!("SELECT count(*) {listeners}");
-    until("both listen", async || site.db.int(&count).await == 2).await;
+    until("both listen", async || site.db.int(&count).await == 4).await;
     let cut = site.db.int(&format!("SELECT count(pg_terminate_backend(pid)) {listeners}")).await;
-    assert_eq!(cut, 2);
+    assert_eq!(cut, 4);
     site.enqueue(1, Duration::from_millis(10)).await;
     started(&site, 0, "enqueued while nobody listened").await;
-    until("both listen again", async || site.db.int(&count).await == 2).await;
+    until("both listen again", async || site.db.int(&count).await == 4).await;
     sleep(ASLEEP).await;
     site.enqueue(1, Duration::from_millis(10)).await;
     started(&site, 1, "enqueued when they listened again").await;

@@ -95,4 +95,24 @@ async fn due_is_due(site: &Site, zone: &str) {
         delayed += i32::from(wait > 500);
     }
     assert_eq!(delayed, 2, "{zone}");
+
+    // By the calendar of a zone that is neither the server's nor the host's.
+    let due =
+        Timestamp::from_microsecond(site.db.store().clock().await.unwrap()).unwrap() + Duration::from_secs(3);
+    let due = Timestamp::from_second(due.as_second()).unwrap();
+    let local = due.in_tz("Asia/Kathmandu").unwrap();
+    let expression = local.strftime("%-S %-M %-H %-d %-m ? %Y").to_string();
+    let name = format!("in {zone}");
+    let add =
+        ["schedule", "add", &name, "--kind", "call", "--payload", r#"{"ms": 5}"#, "--quartz", &expression];
+    let add =
+        site.permitq(&[&add[..], &["--tz", "Asia/Kathmandu"]].concat()).env("TZ", zone).output().unwrap();
+    assert!(add.status.success(), "{expression}: {add:?}");
+    until("the scheduled call", async || site.stub.summary().calls == calls + 6).await;
+    site.settled().await;
+    let run = site.db.store().instants(&name, 9).await.unwrap().remove(0);
+    assert_eq!(run.planned.first, due, "{zone}: {expression}");
+    let attempt = site.db.store().attempts(run.task.unwrap()).await.unwrap().remove(0);
+    let late = attempt.claimed_at.duration_since(due);
+    assert!(late.as_millis() >= -1 && late.unsigned_abs() < SOON, "{zone}: {late:?} late");
 }

@@ -47,7 +47,7 @@ fn each_problem_names_its_place_its_key_and_a_value_that_would_do() {
         ("[consumer]\npoll = \"0s\"", "consumer.poll: 0s is too short"),
         ("[consumer]\nname = \"\"", "consumer.name: must have 1 to 100 characters"),
         ("[consumer]\nroles = []", "consumer.roles: names no role"),
-        ("[consumer]\nroles = [\"cook\"]", "consumer.roles: \"cook\" is none of consume, reclaim"),
+        ("[consumer]\nroles = [\"cook\"]", "consumer.roles: \"cook\" is none of consume, schedule, reclaim"),
         ("[database]\nurl = []", "database.url: no database is named"),
         (
             "[database]\nurl = \"mongodb://u:hunter2@h\"",

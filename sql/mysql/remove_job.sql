@@ -1,0 +1,2 @@
+-- A job goes; its runs and what became of its instants stay.
+DELETE FROM permitq_job WHERE name = ?

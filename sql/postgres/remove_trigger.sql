@@ -1,0 +1,2 @@
+-- A trigger goes.
+DELETE FROM permitq_trigger WHERE id = $1

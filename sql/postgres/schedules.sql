@@ -1,0 +1,14 @@
+-- Has a scheduler anything to do, and when? One read: the clock, the next instant that is yet to come, and whether a
+-- trigger is due, a run has ended that a fixed delay waits for, or something waits for a run to end.
+SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint AS now,
+       (extract(epoch FROM (SELECT next_fire_at FROM permitq_trigger
+         WHERE paused = 0 AND next_fire_at > statement_timestamp() ORDER BY next_fire_at LIMIT 1)) * 1000000)::bigint AS next,
+       (EXISTS (SELECT 1 FROM permitq_trigger t JOIN permitq_job j ON j.name = t.job
+                 WHERE t.paused = 0 AND t.next_fire_at <= statement_timestamp()
+                   AND NOT (j.overlap = 'queue'
+                            AND EXISTS (SELECT 1 FROM permitq_task k WHERE k.job = j.name AND k.finished_at IS NULL))))::int AS due,
+       (EXISTS (SELECT 1 FROM permitq_trigger t LEFT JOIN permitq_task k ON k.id = t.waits_for
+                 WHERE t.paused = 0 AND t.waits_for IS NOT NULL AND (k.id IS NULL OR k.finished_at IS NOT NULL)))::int AS ended,
+       (EXISTS (SELECT 1 FROM permitq_trigger
+                 WHERE paused = 0 AND (waits_for IS NOT NULL OR next_fire_at <= statement_timestamp())))::int AS waiting,
+       (EXISTS (SELECT 1 FROM permitq_trigger))::int AS known

@@ -1,0 +1,3 @@
+-- What became of planned instants, one or several in a row.
+INSERT INTO permitq_instant (job, trigger_id, planned_at, last_at, instants, fate, task)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
