@@ -84,8 +84,8 @@ async fn connections_that_a_firewall_forgot_are_replaced(db: Db) {
     let site = Site::new(db, 3).await;
     let proxy = site.proxy().await;
     let _member = site.behind(&proxy, "c", &STEADY);
-    // Loop, heart and upkeep, and on PostgreSQL the one that listens.
-    let connections = if site.db.database.dialect() == Dialect::Postgres { 4 } else { 3 };
+    // Loop, heart, upkeep and scheduler, and on PostgreSQL the two that listen.
+    let connections = if site.db.database.dialect() == Dialect::Postgres { 6 } else { 4 };
     until("all connected", async || proxy.open() == connections).await;
     let before = proxy.accepted();
     proxy.forget();

@@ -48,7 +48,8 @@ async fn kill_connections(db: &Db) {
     if db.database.dialect() == Dialect::Postgres {
         db.sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-              WHERE datname = current_database() AND pid <> pg_backend_pid()",
+              WHERE datname = current_database() AND pid <> pg_backend_pid()
+                AND backend_type = 'client backend'",
         )
         .await;
         return;
