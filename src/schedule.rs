@@ -30,8 +30,9 @@ use crate::wake::Wake;
 
 /// Triggers per pass.
 const BATCH: i64 = 100;
-/// A hint may come with every commit of a busy fleet; no look follows another sooner.
-const APART: Duration = Duration::from_millis(100);
+/// A hint may come with every commit of a busy fleet (SQLite tells no schedule from a task); no look follows another sooner.
+/// What is planned is on time all the same: that is the timer.
+const APART: Duration = Duration::from_secs(1);
 /// How long a trigger that cannot be fired is left alone.
 const ASIDE: Duration = Duration::from_secs(30);
 
