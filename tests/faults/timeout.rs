@@ -14,12 +14,12 @@ servers![
     who_is_cut_off_inside_a_transaction_does_not_keep_its_locks_for_long,
 ];
 
-/// Statements of other connections than the hand's that run or wait.
+/// Statements of other connections than the hand's that wait for a lock.
 fn busy(db: &Db) -> &'static str {
     match db.database.dialect() {
         Dialect::Postgres => {
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-                AND pid <> pg_backend_pid() AND application_name = 'permitq' AND state <> 'idle'"
+                AND pid <> pg_backend_pid() AND application_name = 'permitq' AND wait_event_type = 'Lock'"
         }
         _ => {
             "SELECT count(*) FROM information_schema.processlist
