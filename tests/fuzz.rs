@@ -7,6 +7,8 @@ mod answer;
 mod batch;
 #[path = "../fuzz/checks/config.rs"]
 mod config;
+#[path = "../fuzz/checks/cron.rs"]
+mod cron;
 #[path = "../fuzz/checks/duration.rs"]
 mod duration;
 
@@ -63,6 +65,24 @@ fn configurations() {
 fn durations() {
     let seeds: [&[u8]; 5] = [b"1h 30m", b"500ms", b"7d", b"1.5s", b"18446744073709551615y"];
     rounds(&seeds, 20_000, |bytes, _| duration::check(&String::from_utf8_lossy(bytes)));
+}
+
+#[test]
+fn cron_expressions() {
+    let seeds: [&[u8]; 8] = [
+        b"30 2 * * *",
+        b"0 0,12 1-7 * MON",
+        b"*/5 * 29 2 *",
+        b"0 0 12 L * ?",
+        b"0 15 10 ? * 6#3",
+        b"0 0 9 15W * ? 2030-2040",
+        b"59 59 23 ? JAN-MAR SAT",
+        b"@daily",
+    ];
+    rounds(&seeds, 2_000, |bytes, rng| {
+        let (quartz, zone, from) = (rng.bool(), rng.u8(..), rng.i64(..));
+        cron::check((quartz, zone, from, &String::from_utf8_lossy(bytes)));
+    });
 }
 
 #[test]

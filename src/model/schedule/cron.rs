@@ -64,6 +64,9 @@ impl Cron {
     pub fn parse(expression: &str, dialect: CronDialect) -> Result<Self, BadSchedule> {
         let refuse = |why: String| BadSchedule::Expression { expression: expression.to_owned(), why };
         let expression = expression.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some(odd) = expression.chars().find(|c| !c.is_ascii_graphic() && *c != ' ') {
+            return Err(refuse(format!("no cron expression has the character {odd:?}")));
+        }
         let fields = quartz::fields(&expression, dialect).map_err(refuse)?;
         let parser = CronParser::builder();
         let parser = match dialect {
