@@ -15,7 +15,7 @@ mod duration;
 use fastrand::Rng;
 
 /// Pieces that mean something to somebody.
-const PIECES: [&[u8]; 14] = [
+const PIECES: [&[u8]; 16] = [
     b"\n",
     b"\"",
     b"\\",
@@ -24,6 +24,8 @@ const PIECES: [&[u8]; 14] = [
     b"[",
     b"\0",
     b"\x1b[2J",
+    b"\\u001b",
+    b"\\n",
     b"\xff\xfe",
     b"env:TOKEN",
     b"hunter2",
@@ -56,7 +58,8 @@ fn configurations() {
     let readme = include_str!("../README.md");
     let example = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let small = "[downstream.a]\nurl = \"http://h/{key}?k=hunter2\"\nheaders = { A = \"env:TOKEN\" }\n";
-    rounds(&[example.as_bytes(), small.as_bytes()], 2_000, |bytes, _| {
+    let odd = "[log]\n\"for\\u001bmat\" = \"json\"\nformat = \"yaml\\n\"\n[\"con\\nsumer\"]\nslots = 0\n";
+    rounds(&[example.as_bytes(), odd.as_bytes(), small.as_bytes()], 2_000, |bytes, _| {
         config::check(bytes);
     });
 }

@@ -23,9 +23,14 @@ pub(crate) fn check((quartz, zone, from, text): (bool, u8, i64, &str)) {
                 assert_eq!(again.after(last, &zone), next, "{text:?} after {last}");
                 let Some(next) = next else { break };
                 assert!(next > last && next.subsec_nanosecond() == 0, "{text:?}: {next} after {last}");
-                let between = Timestamp::from_microsecond(last.as_microsecond().midpoint(next.as_microsecond()));
+                let between =
+                    Timestamp::from_microsecond(last.as_microsecond().midpoint(next.as_microsecond()));
                 let between = between.unwrap();
-                assert_eq!(cron.after(between, &zone), Some(next), "{text:?} after {between}, as after {last}");
+                assert_eq!(
+                    cron.after(between, &zone),
+                    Some(next),
+                    "{text:?} after {between}, as after {last}"
+                );
                 last = next;
             }
         }
