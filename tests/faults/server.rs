@@ -110,7 +110,8 @@ async fn an_idle_fleet_outlives_a_restart_quietly(mut server: Server) {
         ("PERMITQ_CONSUMER__POLL", "1s"),
     ];
     let _member = site.start_logged(&["run"], &settings, File::create(&log).unwrap());
-    registered(&site, 1).await;
+    // Its row is there before it hears so, and whoever does not hear it does not start.
+    until("it is registered", async || std::fs::read_to_string(&log).unwrap().contains("registered")).await;
     block_in_place(|| server.kill9());
     let down = Duration::from_secs(6);
     sleep(down).await;
