@@ -96,6 +96,8 @@ async fn schedulers_that_were_frozen_follow_the_policy(db: Db) {
             all.iter().any(|one| one.fate == Fate::Fired && one.planned.first > thawed)
         })
         .await;
+        // Its tasks and its instants are read one after the other.
+        site.schedule(&["pause", policy]);
         each_once(&site.db, policy, seconds(1)).await;
         let all = instants(&site.db, policy).await;
         // Surely late when they thawed, and not under way when they froze.

@@ -332,5 +332,10 @@ pub(crate) fn ids(enqueued: &[Enqueued]) -> Vec<i64> {
 
 async fn connect(url: &str) -> AnyConnection {
     let options: sqlx::any::AnyConnectOptions = url.parse().unwrap();
-    options.disable_statement_logging().connect().await.unwrap()
+    let mut hand = options.disable_statement_logging().connect().await.unwrap();
+    if url.starts_with("sqlite") {
+        // SQLite's write lock goes to whoever is lucky, and tests have many who try.
+        hand.execute("PRAGMA busy_timeout = 30000").await.unwrap();
+    }
+    hand
 }
