@@ -25,7 +25,7 @@ pub struct Filter {
 }
 
 /// One ended attempt, as the log has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct AttemptLog {
     /// The fencing token.
@@ -59,7 +59,7 @@ pub struct AttemptLog {
 }
 
 /// Something a person did to a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Action {
     /// When.
     pub at: Timestamp,

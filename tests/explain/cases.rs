@@ -110,6 +110,7 @@ pub(super) fn cases(dialect: Dialect) -> Vec<Case> {
     cases.extend(upkeep());
     cases.extend(people());
     cases.extend(schedules());
+    cases.extend(retention());
     if dialect == Dialect::Postgres {
         let kinds = json!([{"kind": "k1", "hold": HOUR, "max_attempts": 3, "on_abandon": "retry"}]);
         let end = |n: i64| json!({"id": RUNNING + 4 * n, "claim_no": 1, "outcome": "succeeded", "state": "succeeded", "attempts": 1});
@@ -251,6 +252,35 @@ fn schedules() -> Vec<Case> {
         case("add_trigger", vec![list(&trigger)], FEW),
         case("remove_job", vec![word("j999")], FEW),
         case("remove_trigger", vec![int(999)], FEW),
+    ]
+}
+
+/// In big.rs all finished tasks finished at one instant, an hour ago: what is behind it is found by its id.
+fn retention() -> Vec<Case> {
+    let finished = |state: &str, after: i64, id: i64| {
+        vec![word(state), int(after), int(id), word(state), int(after), int(NOW * 2), int(200)]
+    };
+    let ids = || list(&json!((900_001..=900_020).collect::<Vec<_>>()));
+    vec![
+        // Each of two hundred, and whether its permit cools.
+        with("finished", "from the first on", finished("succeeded", 0, 0), 500),
+        with(
+            "finished",
+            "nothing so old",
+            vec![word("failed"), int(0), int(0), word("failed"), int(0), int(1), int(200)],
+            FEW,
+        ),
+        case("unneeded", vec![ids(), int(NOW * 2)], 100),
+        case("forget_attempts", vec![ids()], FEW),
+        case("forget_actions_of", vec![list(&json!((950_001..=950_020).collect::<Vec<_>>()))], FEW),
+        case("forget_tasks", vec![ids()], FEW),
+        case("forget_instants", vec![list(&json!([1, 2, 3]))], FEW),
+        case("forget_actions", vec![list(&json!([1, 2, 3]))], FEW),
+        case("forget_limits", vec![word("default"), word("default"), int(NOW * 2), int(100)], FEW),
+        // To its newest thousand, and a page with the runs.
+        case("surplus", vec![word("j1"), int(0), word("j1"), int(1000), int(200)], 1600),
+        case("old_instants", vec![int(NOW * 2), int(0), int(200)], 500),
+        case("old_actions", vec![int(NOW * 2), int(0), int(200)], 500),
     ]
 }
 
