@@ -20,6 +20,7 @@ mod config;
 mod demo;
 mod doctor;
 mod enqueue;
+mod explain;
 mod fail;
 mod fleet;
 mod history;

@@ -148,6 +148,7 @@ async fn prune(
     let mut walk = Walk::begin(store, retention).await?;
     while let Some((part, doomed)) = walk.next(store).await? {
         if doomed.is_empty() {
+            report.add(&part, Forgotten::default());
             continue;
         }
         if let Some(place) = options.archive.as_ref().filter(|_| !doomed.tasks.is_empty()) {

@@ -46,7 +46,7 @@ pub use schedule::{Due, EndedRun, Run, ScheduleLook};
 pub use server::{Product, Server};
 pub use sql::Dialect;
 pub use upkeep::{Check, Cooling, Expired, Repair};
-pub use view::{Action, AttemptLog, ConsumerRow, Filter};
+pub use view::{Action, AttemptLog, ConsumerRow, Filter, FiredBy, RecentRun};
 
 pub(crate) use sql::Sql;
 #[cfg(feature = "cli")]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use permitq::clock::Clock;
-use permitq::model::{NewTask, Outcome, Retention, State, Verdict, Why};
+use permitq::model::{NewTask, Outcome, Retention, State, Why};
 use permitq::store::{Dialect, Doomed, Forgotten};
 use permitq::upkeep::{Upkeep, Walk};
 
@@ -51,11 +51,6 @@ async fn finished(db: &Db, n: usize, outcome: &Outcome) -> Vec<i64> {
 
 fn fastrand() -> u128 {
     std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos()
-}
-
-fn failed() -> Outcome {
-    let verdict = Verdict::Failed { error: "no".to_owned() };
-    Outcome { verdict, ..Outcome::succeeded(None) }
 }
 
 async fn age(db: &Db, by: Duration, rows: &str) {
@@ -138,7 +133,7 @@ async fn a_task_whose_permit_cools_stays_and_hides_nothing(db: Db) {
 }
 
 async fn what_never_goes_keeps_what_belongs_to_no_task(db: Db) {
-    finished(&db, 1, &failed()).await;
+    finished(&db, 1, &Outcome::failed("no")).await;
     finished(&db, 1, &Outcome::succeeded(None)).await;
     db.set_max(5).await;
     age(&db, DAY * 4000, "1 = 1").await;
@@ -207,7 +202,7 @@ async fn a_job_that_fires_each_second_keeps_its_newest_runs(db: Db) {
     db.set_max(1000).await;
     let mut claims = consumer.claim(650).await;
     let running = claims.split_off(640);
-    let outcome = Outcome { verdict: Verdict::Failed { error }, ..failed() };
+    let outcome = Outcome::failed(error);
     consumer.finish(&claims.into_iter().map(|claim| ended(claim, &outcome)).collect::<Vec<_>>()).await;
     // The oldest of all runs is not over.
     let oldest = runs[0];
@@ -253,7 +248,7 @@ async fn what_somebody_has_locked_is_passed_by(db: Db) {
 
 /// Between the look and the deletion, which restates what the look saw.
 async fn a_task_that_was_retried_meanwhile_stays(db: Db) {
-    let task = finished(&db, 1, &failed()).await[0];
+    let task = finished(&db, 1, &Outcome::failed("no")).await[0];
     age(&db, DAY * 40, "1 = 1").await;
     let mut store = db.store();
     let mut walk = Walk::begin(&mut store, Retention::default()).await.unwrap();

@@ -271,16 +271,16 @@ fn retention() -> Vec<Case> {
             FEW,
         ),
         case("unneeded", vec![ids(), int(NOW * 2)], 100),
-        case("forget_attempts", vec![ids()], FEW),
-        case("forget_actions_of", vec![list(&json!((950_001..=950_020).collect::<Vec<_>>()))], FEW),
-        case("forget_tasks", vec![ids()], FEW),
+        case("forget_attempts", vec![ids()], 100),
+        case("forget_actions_of", vec![list(&json!((950_001..=950_020).collect::<Vec<_>>()))], 100),
+        case("forget_tasks", vec![ids()], 100),
         case("forget_instants", vec![list(&json!([1, 2, 3]))], FEW),
         case("forget_actions", vec![list(&json!([1, 2, 3]))], FEW),
         case("forget_limits", vec![word("default"), word("default"), int(NOW * 2), int(100)], FEW),
         // To its newest thousand, and a page with the runs.
-        case("surplus", vec![word("j1"), int(0), word("j1"), int(1000), int(200)], 1600),
-        case("old_instants", vec![int(NOW * 2), int(0), int(200)], 500),
-        case("old_actions", vec![int(NOW * 2), int(0), int(200)], 500),
+        case("surplus", vec![word("j1"), int(0), word("j1"), int(1000), int(200)], 1700),
+        case("old_instants", vec![int(NOW * 2), int(0), int(200)], 700),
+        case("old_actions", vec![int(NOW * 2), int(0), int(200)], 700),
     ]
 }
 
@@ -295,6 +295,15 @@ fn filter(state: Option<&str>, kind: Option<&str>, key: Option<&str>, below: i64
     }
     binds.extend([int(below), int(LIMIT)]);
     binds
+}
+
+/// Of those of kind k1, all of one priority are due at one instant.
+fn ahead(id: i64) -> Vec<Bind> {
+    let range = || vec![word("default"), word("k1"), int(if id == i64::MAX { -1 } else { 5 })];
+    let due = || int(NOW * 2);
+    let parts =
+        [range(), vec![int(1001)], range(), vec![due(), int(1001)], range(), vec![due(), int(id), int(1001)]];
+    parts.concat()
 }
 
 fn people() -> Vec<Case> {
@@ -313,6 +322,10 @@ fn people() -> Vec<Case> {
         with("list", "of a common kind", filter(None, Some("k3"), None, i64::MAX), 500),
         case("attempts", vec![int(950_000)], FEW),
         case("actions", vec![int(950_000)], FEW),
+        case("recent", vec![word("default"), int(200)], 250),
+        with("ahead", "the first of very many", ahead(PENDING + 1), 200),
+        with("ahead", "the last of very many", ahead(i64::MAX), 3500),
+        case("fired_by", vec![int(950_000)], FEW),
         case("act", vec![word("me"), word("cancel"), Bind::NoInt, Bind::NoText], FEW),
         case("standing", vec![int(500_000)], FEW),
         case("cools_until", vec![int(990_001)], FEW),
