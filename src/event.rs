@@ -51,6 +51,8 @@ pub enum Event<'a> {
     NotFired { job: &'a str, trigger: i64, error: &'a dyn std::error::Error, again_in: Duration },
     /// A next instant was wrong by the clock or the zone's rules that are in force now.
     Rescheduled { job: &'a str, trigger: i64, from: Option<Timestamp>, to: Option<Timestamp> },
+    /// Old tasks were deleted.
+    Pruned { tasks: u64, attempts: u64 },
     /// A state that cannot be.
     Impossible { what: &'a str },
     /// A loop has not turned for a whole lease.
@@ -142,6 +144,7 @@ impl Event<'_> {
                     "the next instant was wrong: the clock or a time zone changed"
                 );
             }
+            Self::Pruned { tasks, attempts } => info!(tasks, attempts, "pruned: past their age"),
             Self::Impossible { what } => error!(what, "impossible state"),
             Self::Stuck { what } => error!(what, "stuck for a whole lease"),
         }

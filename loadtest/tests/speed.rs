@@ -128,6 +128,22 @@ fn pickup_and_drain_tell_what_they_measured() {
 }
 
 #[test]
+fn delayed_tasks_are_called_once_and_not_early() {
+    let delayed = |database: &str, spread: &str| {
+        let args = ["delayed", "--database", database, "--tasks", "300", "--spread", spread, "--slots", "50"];
+        let report = loadtest(&args);
+        assert_eq!(report["errors"], 0, "{report}");
+        let late = &report["lateness"];
+        assert!(late["p50_ms"].as_f64() <= late["p99_ms"].as_f64(), "{report}");
+        let bars = report["histogram"].as_array().unwrap();
+        assert_eq!(bars.iter().filter_map(|bar| bar["tasks"].as_i64()).sum::<i64>(), 300, "{report}");
+        assert_eq!(report["due_per_s"].is_null(), spread == "0");
+    };
+    on_every_database(|database| delayed(database, "1"));
+    delayed("sqlite", "0");
+}
+
+#[test]
 fn killed_holders_never_cost_the_downstream_more_than_the_cap() {
     on_every_database(|database| {
         let report = loadtest(&["kill", "--database", database, "--seconds", "8", "--tasks", "8"]);

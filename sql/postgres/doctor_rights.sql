@@ -1,6 +1,7 @@
 -- What a consumer does, for `permitq doctor`: each is planned by itself, which needs the right, and never executed.
 EXPLAIN SELECT version FROM permitq_schema;
 EXPLAIN SELECT max_permits FROM permitq_limit;
+EXPLAIN DELETE FROM permitq_limit WHERE semaphore = 'x';
 EXPLAIN SELECT max_permits FROM permitq_semaphore;
 EXPLAIN UPDATE permitq_semaphore SET in_use = in_use + 1;
 EXPLAIN SELECT id FROM permitq_task;
@@ -23,6 +24,7 @@ EXPLAIN UPDATE permitq_consumer SET slots = slots + 1;
 EXPLAIN DELETE FROM permitq_consumer WHERE id = 'x';
 EXPLAIN SELECT id FROM permitq_action;
 EXPLAIN INSERT INTO permitq_action (who, what) VALUES ('x', 'x');
+EXPLAIN DELETE FROM permitq_action WHERE id = 0;
 EXPLAIN SELECT name FROM permitq_job;
 EXPLAIN INSERT INTO permitq_job (name, kind) VALUES ('x', 'x');
 EXPLAIN UPDATE permitq_job SET last_task = last_task + 1;

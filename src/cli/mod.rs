@@ -12,6 +12,7 @@
 //! | instants, ages, durations | `when`, `span` |
 //! | exit codes | `fail` |
 
+mod archive;
 mod audit;
 mod batch;
 mod completions;
@@ -19,6 +20,7 @@ mod config;
 mod demo;
 mod doctor;
 mod enqueue;
+mod explain;
 mod fail;
 mod fleet;
 mod history;
@@ -30,6 +32,7 @@ mod payload;
 mod permits;
 mod place;
 mod progress;
+mod prune;
 mod run;
 mod schedule;
 mod shape;
@@ -124,6 +127,8 @@ enum Command {
     Schedule(schedule::Command),
     /// Check the counters and compute the peak from the log
     Audit(audit::Options),
+    /// Delete finished tasks past their age, archived first where that is asked for
+    Prune(prune::Options),
     /// Look for whatever keeps the promises from holding: server, schema, rights, settings
     Doctor,
     /// Show the configuration that is in force
@@ -150,6 +155,7 @@ impl Command {
             Self::Permits(options) => permits::run(options, global, out).await,
             Self::Schedule(command) => schedule::run(command, global, out).await,
             Self::Audit(options) => audit::run(&options, global, out).await,
+            Self::Prune(options) => prune::run(options, global, out).await,
             Self::Doctor => doctor::run(global, out).await,
             Self::Config(command) => config::run(&command, global, out),
             Self::Stub(options) => stub::run(&options, out).await,

@@ -83,6 +83,7 @@ async fn serve(config: &Config, database: &Database, mut shutdown: Shutdown) -> 
             lease: config.lease.duration,
             heartbeat: config.lease.heartbeat,
             hold: config.longest_hold(),
+            retention: config.retention,
             name: format!("{} on {}", std::process::id(), options.host),
         };
         let mut upkeep = Upkeep::new(database, Clock::default(), upkeep);

@@ -1,4 +1,4 @@
-//! `permitq task show|retry|cancel|accept ID`.
+//! `permitq task show|explain|retry|cancel|accept ID`.
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::fail::Failure;
 use super::out::Out;
 use super::who::who;
-use super::{Global, place, show, when};
+use super::{Global, explain, place, show, when};
 use crate::model::State;
 use crate::store::{Accepted, Cancelled, Retried, Store};
 
@@ -14,6 +14,8 @@ use crate::store::{Accepted, Cancelled, Retried, Store};
 pub(super) enum Command {
     /// Show a task, what happened to it, and why it is not running
     Show(Which),
+    /// Say why a task does not run yet, or who runs it, or how it came to its end
+    Explain(Which),
     /// Make a failed or cancelled task run again, with all its attempts
     Retry(Which),
     /// Call a task off, also while it runs
@@ -32,6 +34,7 @@ pub(super) async fn run(command: Command, global: &Global, out: &Out) -> Result<
     let mut store = place::open(global).await?;
     match command {
         Command::Show(Which { id }) => show::run(id, &mut store, out).await,
+        Command::Explain(Which { id }) => explain::run(id, &mut store, out).await,
         Command::Retry(Which { id }) => retry(id, &mut store, out).await,
         Command::Cancel(Which { id }) => cancel(id, &mut store, out).await,
         Command::Accept(Which { id }) => accept(id, &mut store, out).await,

@@ -61,6 +61,15 @@ pub(super) fn span(span: Duration) -> String {
     }
 }
 
+/// A span whose parts of a second may matter: `80 ms`, `2.4 s`, `3 m 5 s`.
+pub(super) fn short(span: Duration) -> String {
+    match span.as_millis() {
+        millis @ ..1000 => format!("{millis} ms"),
+        ..10_000 => format!("{:.1} s", span.as_secs_f64()),
+        _ => self::span(span),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +87,12 @@ mod tests {
         ] {
             assert_eq!(span(Duration::from_secs(seconds)), text);
         }
+    }
+
+    #[test]
+    fn short_spans_have_their_parts_of_a_second() {
+        let short = |millis| short(Duration::from_millis(millis));
+        assert_eq!([short(0), short(80), short(2449), short(10_900)], ["0 ms", "80 ms", "2.4 s", "10 s"]);
     }
 
     #[test]

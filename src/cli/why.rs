@@ -1,6 +1,7 @@
 //! Why is this task not running? A pure answer from what the tables show.
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use super::when;
 use crate::model::{Semaphore, State, Task};
@@ -16,14 +17,37 @@ pub(super) struct Sight<'a> {
     pub(super) consumers: &'a [ConsumerRow],
 }
 
-/// All reasons that hold a waiting task up; `None` for one that runs or is finished.
+/// One thing that holds a task up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Reason {
+    /// For scripts.
+    pub(super) reason: &'static str,
+    /// For people.
+    pub(super) text: String,
+}
+
+fn reason(reason: &'static str, text: impl Into<String>) -> Reason {
+    Reason { reason, text: text.into() }
+}
+
+/// All reasons in one line; `None` for a task that runs or is finished.
 pub(super) fn why(task: &Task, sight: &Sight<'_>) -> Option<String> {
+    let reasons: Vec<_> = reasons(task, sight).into_iter().map(|reason| reason.text).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// All reasons that hold a waiting task up; none for one that runs or is finished.
+pub(super) fn reasons(task: &Task, sight: &Sight<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     match task.state {
-        State::Running | State::Succeeded | State::Failed | State::Cancelled => return None,
-        State::Blocked => return Some("waits for other tasks to succeed".to_owned()),
+        State::Running | State::Succeeded | State::Failed | State::Cancelled => return reasons,
+        State::Blocked => return vec![reason("blocked", "waits for other tasks to succeed")],
         State::Scheduled if task.run_at > sight.now => {
-            reasons.push(format!("due {}", when::relative(sight.now, task.run_at)));
+            let due = when::relative(sight.now, task.run_at);
+            reasons.push(match task.claim_no {
+                0 => reason("not_due", format!("due {due}")),
+                n => reason("retry_waits", format!("due again {due}, after attempt {n}")),
+            });
         }
         // A consumer makes it pending; without one it stays as it is, and the reasons below say so.
         State::Scheduled | State::Pending => {}
@@ -32,55 +56,67 @@ pub(super) fn why(task: &Task, sight: &Sight<'_>) -> Option<String> {
     reasons.extend(consumers(task, sight));
     reasons.extend(semaphore(task, sight, due));
     if reasons.is_empty() {
-        reasons
-            .push("next in line: it starts as soon as a consumer that serves it has a free slot".to_owned());
+        let next = "next in line: it starts as soon as a consumer that serves it has a free slot";
+        reasons.push(reason("next", next));
     }
-    Some(reasons.join("; "))
+    reasons
+}
+
+/// Those who could claim it.
+pub(super) fn claimers<'a>(task: &Task, sight: &Sight<'a>) -> impl Iterator<Item = &'a ConsumerRow> {
+    alive(sight).filter(|row| row.serves(&task.kind, &task.semaphore))
+}
+
+fn alive<'a>(sight: &Sight<'a>) -> impl Iterator<Item = &'a ConsumerRow> + use<'a> {
+    let now = sight.now;
+    sight.consumers.iter().filter(move |row| row.state == "alive" && row.lease_until > now)
 }
 
 /// What is wrong with those who could claim it.
-fn consumers(task: &Task, sight: &Sight<'_>) -> Option<String> {
-    let alive: Vec<_> =
-        sight.consumers.iter().filter(|row| row.state == "alive" && row.lease_until > sight.now).collect();
-    if alive.iter().any(|row| row.serves(&task.kind, &task.semaphore)) {
+fn consumers(task: &Task, sight: &Sight<'_>) -> Option<Reason> {
+    if claimers(task, sight).next().is_some() {
         return None;
     }
-    if alive.is_empty() {
+    if alive(sight).next().is_none() {
         let draining = sight.consumers.iter().filter(|row| row.state == "draining").count();
-        return Some(match draining {
+        let text = match draining {
             0 => "no consumer is alive; start one with `permitq run`".to_owned(),
             n => format!("no consumer is alive, {n} draining; start one with `permitq run`"),
-        });
+        };
+        return Some(reason("no_consumer", text));
     }
     let other = sight
         .semaphores
         .iter()
-        .find(|semaphore| alive.iter().any(|row| row.serves(&task.kind, &semaphore.name)));
+        .find(|semaphore| alive(sight).any(|row| row.serves(&task.kind, &semaphore.name)));
     let other = other.map(|semaphore| format!(" (under semaphore {} one does)", semaphore.name));
-    Some(format!(
+    let text = format!(
         "no consumer that is alive serves kind {} with semaphore {}{}",
         task.kind,
         task.semaphore,
         other.unwrap_or_default()
-    ))
+    );
+    Some(reason("not_served", text))
 }
 
 /// What is wrong with its permits. Whether they are all taken matters only once it is due.
-fn semaphore(task: &Task, sight: &Sight<'_>, due: bool) -> Option<String> {
+fn semaphore(task: &Task, sight: &Sight<'_>, due: bool) -> Option<Reason> {
     let name = &task.semaphore;
     let Some(found) = sight.semaphores.iter().find(|semaphore| semaphore.name == *name) else {
-        return Some(format!("semaphore {name} does not exist; `permitq permits add {name} N` adds it"));
+        let text = format!("semaphore {name} does not exist; `permitq permits add {name} N` adds it");
+        return Some(reason("no_semaphore", text));
     };
     let Semaphore { max_permits: max, in_use, held, cooling, waiting, .. } = found;
     if *max == 0 {
-        return Some(format!("max_permits of semaphore {name} is 0"));
+        return Some(reason("stopped", format!("max_permits of semaphore {name} is 0")));
     }
     let full = due && found.free() == 0;
     full.then(|| {
         let waiting = if *waiting > 1 { format!(", {waiting} tasks wait") } else { String::new() };
-        format!(
+        let text = format!(
             "semaphore {name} is full: {in_use} of {max} in use ({held} held, {cooling} cooling){waiting}"
-        )
+        );
+        reason("full", text)
     })
 }
 
@@ -164,6 +200,14 @@ mod tests {
             note(&later, &busy, &[]),
             "due in 3 m; no consumer is alive; start one with `permitq run`"
         );
+    }
+
+    #[test]
+    fn a_retry_says_after_which_attempt_it_waits() {
+        let later = Task { claim_no: 2, run_at: now() + Duration::from_mins(3), ..task(State::Scheduled) };
+        let alive = [consumer(ALL, "alive", 60)];
+        let sight = Sight { now: now(), semaphores: &[semaphore("default", 4, 0)], consumers: &alive };
+        assert_eq!(reasons(&later, &sight), [reason("retry_waits", "due again in 3 m, after attempt 2")]);
     }
 
     #[test]

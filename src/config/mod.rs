@@ -39,7 +39,7 @@ use std::time::Duration;
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 
-use crate::model::{Limits, Retry};
+use crate::model::{Limits, Retention, Retry};
 
 pub use duration::{DURATION_MAX, HumanDuration, NoDuration};
 pub use load::{Sources, process_env};
@@ -160,15 +160,6 @@ pub struct Downstream {
 pub struct Shutdown {
     /// How long running calls may go on after a signal.
     pub grace: Duration,
-}
-
-/// How long finished tasks are kept.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Retention {
-    /// After success.
-    pub succeeded: Duration,
-    /// After failure or cancellation.
-    pub failed: Duration,
 }
 
 /// The admin server.
@@ -331,11 +322,5 @@ impl Default for Lease {
 impl Default for Shutdown {
     fn default() -> Self {
         Self { grace: Duration::from_mins(10) }
-    }
-}
-
-impl Default for Retention {
-    fn default() -> Self {
-        Self { succeeded: Duration::from_hours(7 * 24), failed: Duration::from_hours(30 * 24) }
     }
 }

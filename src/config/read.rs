@@ -7,10 +7,9 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::secret::{MASK, is_reference, is_sensitive, resolve};
 use super::section::{Findings, Section, origin, text};
-use super::{
-    Admin, Config, Consumer, Database, Downstream, Endpoint, Lease, Log, Problem, Retention, Shutdown,
-};
-use crate::model::{KIND_MAX, Limits, Retry};
+use super::setting::Age;
+use super::{Admin, Config, Consumer, Database, Downstream, Endpoint, Lease, Log, Problem, Shutdown};
+use crate::model::{KIND_MAX, Limits, Retention, Retry};
 
 /// The configuration with every problem of a single value; a default stands in for a value that could not be read.
 pub(super) fn read(
@@ -200,9 +199,12 @@ fn shutdown(mut section: Section, found: &mut Findings) -> Shutdown {
 
 fn retention(mut section: Section, found: &mut Findings) -> Retention {
     let default = Retention::default();
+    let failed = section.value(found, "failed", Age(default.failed)).0;
     let read = Retention {
-        succeeded: section.value(found, "succeeded", default.succeeded),
-        failed: section.value(found, "failed", default.failed),
+        succeeded: section.value(found, "succeeded", Age(default.succeeded)).0,
+        failed,
+        cancelled: section.value(found, "cancelled", Age(failed)).0,
+        per_job: section.value(found, "per_job", default.per_job),
     };
     section.end(found);
     read

@@ -29,6 +29,19 @@ impl Setting for Duration {
     }
 }
 
+/// An age at which something goes, or `never`.
+pub(super) struct Age(pub(super) Option<Duration>);
+
+impl Setting for Age {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text == "never" { Ok(Self(None)) } else { Setting::parse(text).map(Some).map(Self) }
+    }
+
+    fn show(&self) -> String {
+        self.0.map_or_else(|| "never".to_owned(), |age| age.show())
+    }
+}
+
 /// Types whose own reading and printing will do; the words replace the parser's.
 fn plain<T: FromStr>(text: &str, wanted: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("{text:?} is no {wanted}"))

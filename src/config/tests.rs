@@ -92,6 +92,8 @@ grace = "10m"
 [retention]
 succeeded = "7d"
 failed = "30d"
+cancelled = "30d"
+per_job = 10000
 
 [admin]
 listen = "127.0.0.1:8080"

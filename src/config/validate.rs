@@ -22,6 +22,7 @@ pub(super) fn faults(config: &Config, unread: &BTreeSet<String>) -> Vec<Problem>
         check.downstream(name, downstream);
     }
     check.retry();
+    check.retention();
     check.found
 }
 
@@ -175,6 +176,12 @@ impl Check<'_> {
                     "[202, 408, 502, 504] would do",
                 );
             }
+        }
+    }
+
+    fn retention(&mut self) {
+        if self.config.retention.per_job == 0 {
+            self.fault(&["retention.per_job"], "0 keeps not even the newest run of a job", "10000 would do");
         }
     }
 

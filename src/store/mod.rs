@@ -2,7 +2,7 @@
 //!
 //! A [`Database`] says where; a [`Store`] is one plain connection to it (there is no pool: the database loop, the
 //! heartbeat and upkeep each own one store, so a process has a constant number of connections, and none of them can
-//! starve another). Operations are grouped by who calls them: `enqueue`, `exchange`, `beat`, `upkeep`, `schedule`, `jobs`, `admin`, `view`. Each
+//! starve another). Operations are grouped by who calls them: `enqueue`, `exchange`, `beat`, `upkeep`, `schedule`, `jobs`, `prune`, `admin`, `view`. Each
 //! is one `unit` over the statements of `sql/<database>/`, the same operations on every database.
 //!
 //! This folder decides nothing about time or policy: it writes what [`crate::model`] has settled, and reports zero rows,
@@ -20,6 +20,7 @@ mod explain;
 mod filesystem;
 mod jobs;
 mod migrate;
+mod prune;
 mod record;
 mod rows;
 mod schedule;
@@ -40,11 +41,12 @@ pub use error::Error;
 pub use exchange::{Exchange, Exchanged, Look, Policy, Recorded, SemaphoreLook};
 pub use jobs::{Added, NewSchedule, RanByHand};
 pub use migrate::{Migrated, SCHEMA_VERSION, Schema};
+pub use prune::{Doomed, Finished, Forgotten, Record, Surplus};
 pub use schedule::{Due, EndedRun, Run, ScheduleLook};
 pub use server::{Product, Server};
 pub use sql::Dialect;
 pub use upkeep::{Check, Cooling, Expired, Repair};
-pub use view::{Action, AttemptLog, ConsumerRow, Filter};
+pub use view::{Action, AttemptLog, ConsumerRow, Filter, FiredBy, RecentRun};
 
 pub(crate) use sql::Sql;
 #[cfg(feature = "cli")]

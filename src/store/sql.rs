@@ -27,6 +27,9 @@ macro_rules! statements {
             migrations: &[
                 include_str!(concat!("../../sql/", $folder, "/migrations/0001_core.sql")),
                 include_str!(concat!("../../sql/", $folder, "/migrations/0002_schedules.sql")),
+                "SELECT 3", // its place
+                "SELECT 4", // its place
+                include_str!(concat!("../../sql/", $folder, "/migrations/0005_retention.sql")),
             ],
             $($name: include_str!(concat!("../../sql/", $folder, "/", stringify!($name), ".sql")),)*
             $($empty: "",)*
@@ -44,6 +47,9 @@ statements! {
     cancel revive evidence accept sweep
     schedules due_triggers ended_runs job_lock live_run advance arm wait_for ran note_instant overlapped
     jobs triggers instants add_job add_trigger set_trigger remove_job remove_trigger
+    recent ahead fired_by
+    finished unneeded surplus old_instants old_actions forget_attempts forget_actions_of forget_tasks forget_instants
+    forget_actions forget_limits
     doctor_settings doctor_status doctor_objects doctor_rights doctor_backend
     ; mysql only: collect enqueued collected held
     ; postgres only: hand_over notify

@@ -25,7 +25,7 @@ pub struct Filter {
 }
 
 /// One ended attempt, as the log has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct AttemptLog {
     /// The fencing token.
@@ -59,7 +59,7 @@ pub struct AttemptLog {
 }
 
 /// Something a person did to a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Action {
     /// When.
     pub at: Timestamp,
@@ -106,6 +106,34 @@ impl ConsumerRow {
     }
 }
 
+/// An attempt that has ended, as an estimate sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecentRun {
+    /// Of this kind.
+    pub kind: String,
+    /// `succeeded`, `failed`, `abandoned`, `handed_back` or `cancelled`.
+    pub outcome: String,
+    /// When its permit was taken.
+    pub claimed_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// When its permit became free; `None` while it cools.
+    pub permit_released_at: Option<Timestamp>,
+}
+
+/// The planned instant that a task is the run of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FiredBy {
+    /// The job.
+    pub job: String,
+    /// The trigger; `None`: by hand.
+    pub trigger: Option<i64>,
+    /// When it was planned.
+    pub planned_at: Timestamp,
+    /// When it was fired.
+    pub at: Timestamp,
+}
+
 impl Store {
     /// Every semaphore and what its permits do.
     pub async fn semaphores(&mut self) -> Result<Vec<Semaphore>> {
@@ -140,6 +168,22 @@ impl Store {
     /// The attempts of a task, oldest first.
     pub async fn attempts(&mut self, task: i64) -> Result<Vec<AttemptLog>> {
         self.run(&Attempts { task }).await
+    }
+
+    /// The last attempts of a semaphore, latest claim first, at most `limit`.
+    pub async fn recent_runs(&mut self, semaphore: &str, limit: i64) -> Result<Vec<RecentRun>> {
+        self.run(&Recent { semaphore, limit }).await
+    }
+
+    /// How many pending tasks of this kind come before this task, of the same semaphore; at least where it is `limit` or
+    /// more.
+    pub async fn ahead(&mut self, task: &Task, kind: &str, limit: i64) -> Result<i64> {
+        self.run(&Ahead { task, kind, limit }).await
+    }
+
+    /// The planned instant that this task is the run of.
+    pub async fn fired_by(&mut self, task: i64) -> Result<Option<FiredBy>> {
+        self.run(&ReadFiredBy { task }).await
     }
 
     /// What people did to a task, oldest first.
@@ -347,5 +391,93 @@ impl Unit for Actions {
                 })
             })
             .collect()
+    }
+}
+
+struct Recent<'a> {
+    semaphore: &'a str,
+    limit: i64,
+}
+
+impl Unit for Recent<'_> {
+    type Answer = Vec<RecentRun>;
+    const NAME: &'static str = "read recent attempts";
+    const HOW: How = How::Reading;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<RecentRun>> {
+        let rows =
+            sqlx::query(tx.sql.recent).bind(self.semaphore).bind(self.limit).fetch_all(&mut *tx.conn).await?;
+        rows.iter()
+            .map(|row| {
+                Ok(RecentRun {
+                    kind: row.text("kind")?,
+                    outcome: row.text("outcome")?,
+                    claimed_at: row.instant("claimed_at")?,
+                    ended_at: row.instant("ended_at")?,
+                    permit_released_at: row.instant_or_null("permit_released_at")?,
+                })
+            })
+            .collect()
+    }
+}
+
+struct Ahead<'a> {
+    task: &'a Task,
+    kind: &'a str,
+    limit: i64,
+}
+
+impl Unit for Ahead<'_> {
+    type Answer = i64;
+    const NAME: &'static str = "count the tasks ahead";
+    const HOW: How = How::Reading;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<i64> {
+        let Task { semaphore, priority, run_at, id, .. } = self.task;
+        let (semaphore, priority, run_at) =
+            (semaphore.as_str(), i64::from(*priority), run_at.as_microsecond());
+        let rows = sqlx::query(tx.sql.ahead)
+            .bind(semaphore)
+            .bind(self.kind)
+            .bind(priority)
+            .bind(self.limit)
+            .bind(semaphore)
+            .bind(self.kind)
+            .bind(priority)
+            .bind(run_at)
+            .bind(self.limit)
+            .bind(semaphore)
+            .bind(self.kind)
+            .bind(priority)
+            .bind(run_at)
+            .bind(*id)
+            .bind(self.limit)
+            .fetch_all(&mut *tx.conn)
+            .await?;
+        rows::one(rows)?.try_get(0)
+    }
+}
+
+struct ReadFiredBy {
+    task: i64,
+}
+
+impl Unit for ReadFiredBy {
+    type Answer = Option<FiredBy>;
+    const NAME: &'static str = "read who fired a task";
+    const HOW: How = How::Reading;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Option<FiredBy>> {
+        let rows = sqlx::query(tx.sql.fired_by).bind(self.task).fetch_all(&mut *tx.conn).await?;
+        rows.first()
+            .map(|row| {
+                Ok(FiredBy {
+                    job: row.text("job")?,
+                    trigger: row.int_or_null("trigger_id")?,
+                    planned_at: row.instant("planned_at")?,
+                    at: row.instant("at")?,
+                })
+            })
+            .transpose()
     }
 }

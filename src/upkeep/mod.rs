@@ -6,6 +6,7 @@
 //!    coolings past their bound  ─► permits free
 //!    counters                   ─► audited, repaired without opening the cap
 //!    impossible states          ─► reported
+//!    what is over and old       ─► deleted (retention)
 //! ```
 //!
 //! A pass that finds nothing to do is that one read, for every process of an idle fleet makes them. Impossible states,
@@ -15,6 +16,7 @@
 //! tables; several at once do no harm. It must never judge by a local wall clock, and never trust one reading.
 
 mod prober;
+mod retention;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,10 +26,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, Instant};
 use crate::event::Event;
-use crate::model::STEP_SLACK;
-use crate::store::{Database, Error, Expired, Store};
+use crate::model::{Retention, STEP_SLACK};
+use crate::store::{Database, Error, Expired, Forgotten, Store};
 
 pub use prober::Prober;
+pub use retention::{Part, Walk};
 
 /// How upkeep works.
 #[derive(Clone, Debug)]
@@ -40,6 +43,8 @@ pub struct Options {
     pub heartbeat: Duration,
     /// At least how long a permit cools that nothing explains.
     pub hold: Duration,
+    /// How long what is over is kept.
+    pub retention: Retention,
     /// Who it is, in the log of what it takes back and repairs.
     pub name: String,
 }
@@ -60,15 +65,16 @@ pub struct Upkeep {
     reported: BTreeSet<String>,
     /// When it last looked for impossible states.
     audited: Option<Instant>,
-    retired: Option<Instant>,
+    /// When the last walk of retention ended; the one under way, and what it has deleted.
+    walked: Option<Instant>,
+    walk: Option<Walk>,
+    forgotten: Forgotten,
 }
 
 /// Rows per transaction.
 const BATCH: i64 = 100;
 /// Between two looks for impossible states.
 const AUDIT: Duration = Duration::from_mins(5);
-/// How long consumers that are gone stay in the table.
-const MEMORY: Duration = Duration::from_hours(7 * 24);
 
 /// The pauses of a loop that passes so often, jittered; after trouble sooner.
 struct Pace {
@@ -113,7 +119,9 @@ impl Upkeep {
             held_until: None,
             reported: BTreeSet::new(),
             audited: None,
-            retired: None,
+            walked: None,
+            walk: None,
+            forgotten: Forgotten::default(),
         }
     }
 
@@ -178,10 +186,7 @@ impl Upkeep {
             }
             self.audited = Some(now);
         }
-        if self.retired.is_none_or(|last| now.since(last) > Duration::from_hours(1)) {
-            self.store.retire_consumers(MEMORY).await?;
-            self.retired = Some(now);
-        }
+        self.prune().await;
         Ok(())
     }
 

@@ -54,7 +54,7 @@ fn a_port_in_use_is_said() {
 }
 
 /// Every key, and two values that are not its default.
-const KEYS: [(&str, &str, &str); 35] = [
+const KEYS: [(&str, &str, &str); 37] = [
     ("database.url", "sqlite://a.db", "sqlite://b.db"),
     ("database.statement_timeout", "9s", "11s"),
     ("database.clock_slack", "4s", "6s"),
@@ -87,6 +87,8 @@ const KEYS: [(&str, &str, &str); 35] = [
     ("shutdown.grace", "9m", "11m"),
     ("retention.succeeded", "6d", "8d"),
     ("retention.failed", "29d", "31d"),
+    ("retention.cancelled", "never", "1d"),
+    ("retention.per_job", "5", "6"),
     ("admin.listen", "127.0.0.1:8081", "127.0.0.1:8082"),
     ("log.format", "json", "human"),
     ("downstream.report.semaphore", "three", "four"),

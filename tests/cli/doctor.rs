@@ -151,9 +151,9 @@ fn what_is_missing_is_named() {
         hand.execute(&format!("CREATE USER {name}"));
         let mut grants = vec![
             "SELECT ON permitq_schema".to_owned(),
-            "SELECT ON permitq_limit".to_owned(),
+            "SELECT, DELETE ON permitq_limit".to_owned(),
             "SELECT, UPDATE (in_use) ON permitq_semaphore".to_owned(),
-            "SELECT, INSERT ON permitq_action".to_owned(),
+            "SELECT, INSERT, DELETE ON permitq_action".to_owned(),
         ];
         let tables = ["task", "cooling", "attempt", "consumer", "job", "trigger", "instant"];
         grants.extend(tables.map(|table| format!("SELECT, INSERT, UPDATE, DELETE ON permitq_{table}")));

@@ -33,6 +33,9 @@ async fn what_is_in_the_tables_steers_no_terminal() {
     for command in [
         &["tasks"][..],
         &["task", "show", "1"],
+        &["task", "explain", "1"],
+        &["task", "explain", "2"],
+        &["task", "explain", "3"],
         &["task", "show", "2"],
         &["task", "show", "3"],
         &["permits"],

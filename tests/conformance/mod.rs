@@ -11,6 +11,7 @@ mod lease;
 mod limits;
 mod look;
 mod model;
+mod prune;
 mod reclaim;
 mod repair;
 mod schema;

@@ -110,6 +110,7 @@ pub(super) fn cases(dialect: Dialect) -> Vec<Case> {
     cases.extend(upkeep());
     cases.extend(people());
     cases.extend(schedules());
+    cases.extend(retention());
     if dialect == Dialect::Postgres {
         let kinds = json!([{"kind": "k1", "hold": HOUR, "max_attempts": 3, "on_abandon": "retry"}]);
         let end = |n: i64| json!({"id": RUNNING + 4 * n, "claim_no": 1, "outcome": "succeeded", "state": "succeeded", "attempts": 1});
@@ -254,6 +255,35 @@ fn schedules() -> Vec<Case> {
     ]
 }
 
+/// In big.rs all finished tasks finished at one instant, an hour ago: what is behind it is found by its id.
+fn retention() -> Vec<Case> {
+    let finished = |state: &str, after: i64, id: i64| {
+        vec![word(state), int(after), int(id), word(state), int(after), int(NOW * 2), int(200)]
+    };
+    let ids = || list(&json!((900_001..=900_020).collect::<Vec<_>>()));
+    vec![
+        // Each of two hundred, and whether its permit cools.
+        with("finished", "from the first on", finished("succeeded", 0, 0), 500),
+        with(
+            "finished",
+            "nothing so old",
+            vec![word("failed"), int(0), int(0), word("failed"), int(0), int(1), int(200)],
+            FEW,
+        ),
+        case("unneeded", vec![ids(), int(NOW * 2)], 100),
+        case("forget_attempts", vec![ids()], 100),
+        case("forget_actions_of", vec![list(&json!((950_001..=950_020).collect::<Vec<_>>()))], 100),
+        case("forget_tasks", vec![ids()], 100),
+        case("forget_instants", vec![list(&json!([1, 2, 3]))], FEW),
+        case("forget_actions", vec![list(&json!([1, 2, 3]))], FEW),
+        case("forget_limits", vec![word("default"), word("default"), int(NOW * 2), int(100)], FEW),
+        // To its newest thousand, and a page with the runs.
+        case("surplus", vec![word("j1"), int(0), word("j1"), int(1000), int(200)], 1700),
+        case("old_instants", vec![int(NOW * 2), int(0), int(200)], 700),
+        case("old_actions", vec![int(NOW * 2), int(0), int(200)], 700),
+    ]
+}
+
 fn filter(state: Option<&str>, kind: Option<&str>, key: Option<&str>, below: i64) -> Vec<Bind> {
     let twice = |value: Option<&str>| {
         let bind = value.map_or(Bind::NoText, word);
@@ -265,6 +295,15 @@ fn filter(state: Option<&str>, kind: Option<&str>, key: Option<&str>, below: i64
     }
     binds.extend([int(below), int(LIMIT)]);
     binds
+}
+
+/// Of those of kind k1, all of one priority are due at one instant.
+fn ahead(id: i64) -> Vec<Bind> {
+    let range = || vec![word("default"), word("k1"), int(if id == i64::MAX { -1 } else { 5 })];
+    let due = || int(NOW * 2);
+    let parts =
+        [range(), vec![int(1001)], range(), vec![due(), int(1001)], range(), vec![due(), int(id), int(1001)]];
+    parts.concat()
 }
 
 fn people() -> Vec<Case> {
@@ -283,6 +322,10 @@ fn people() -> Vec<Case> {
         with("list", "of a common kind", filter(None, Some("k3"), None, i64::MAX), 500),
         case("attempts", vec![int(950_000)], FEW),
         case("actions", vec![int(950_000)], FEW),
+        case("recent", vec![word("default"), int(200)], 250),
+        with("ahead", "the first of very many", ahead(PENDING + 1), 200),
+        with("ahead", "the last of very many", ahead(i64::MAX), 3500),
+        case("fired_by", vec![int(950_000)], FEW),
         case("act", vec![word("me"), word("cancel"), Bind::NoInt, Bind::NoText], FEW),
         case("standing", vec![int(500_000)], FEW),
         case("cools_until", vec![int(990_001)], FEW),

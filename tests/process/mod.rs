@@ -10,6 +10,7 @@ mod idle;
 mod kills;
 mod long;
 mod probe;
+mod prune;
 mod rights;
 mod shutdown;
 mod stuck;

@@ -19,13 +19,13 @@ async fn a_consumer_works_with_the_documented_rights(server: Server) {
     let all = |table: &str| format!("SELECT, INSERT, UPDATE, DELETE ON {table}");
     let grants = [
         format!("SELECT ON {table}permitq_schema"),
-        format!("SELECT ON {table}permitq_limit"),
+        format!("SELECT, DELETE ON {table}permitq_limit"),
         format!("SELECT, UPDATE (in_use) ON {table}permitq_semaphore"),
         all(&format!("{table}permitq_task")),
         all(&format!("{table}permitq_cooling")),
         all(&format!("{table}permitq_attempt")),
         all(&format!("{table}permitq_consumer")),
-        format!("SELECT, INSERT ON {table}permitq_action"),
+        format!("SELECT, INSERT, DELETE ON {table}permitq_action"),
         all(&format!("{table}permitq_job")),
         all(&format!("{table}permitq_trigger")),
         all(&format!("{table}permitq_instant")),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use loadtest::servers::{self, Server};
-use permitq::model::{NewTask, Task};
+use permitq::model::{NewTask, Retention, Task};
 use permitq::store::{Database, Enqueued, Left, Registration, Store};
 use permitq::upkeep;
 use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
@@ -322,6 +322,7 @@ pub(crate) fn upkeep(hold: Duration) -> upkeep::Options {
         lease: LEASE,
         heartbeat: Duration::from_secs(15),
         hold,
+        retention: Retention::default(),
         name: "reclaimer".to_owned(),
     }
 }

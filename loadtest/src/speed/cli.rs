@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::burst::Burst;
+use super::delayed::Delayed;
 use super::drain::{self, Drain};
 use super::figures;
 use super::history::History;
@@ -57,6 +58,31 @@ pub enum Command {
         consumers: usize,
         /// Calls at once in each
         #[arg(long, value_name = "N", default_value_t = 200)]
+        slots: usize,
+        /// Permits
+        #[arg(long, value_name = "N", default_value_t = 1000)]
+        cap: i64,
+        /// Write a page with pictures of the run
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Measure how late delayed no-op tasks are called, and how many a second
+    ///
+    /// Exit code 1 where a task was lost, called twice or early, or the cap broke.
+    Delayed {
+        #[command(flatten)]
+        common: Common,
+        /// How many tasks
+        #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+        tasks: u64,
+        /// Over how many seconds they are due; 0: all at once
+        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+        spread: u64,
+        /// Consumer processes
+        #[arg(long, value_name = "N", default_value_t = 2)]
+        consumers: usize,
+        /// Calls at once in each
+        #[arg(long, value_name = "N", default_value_t = 500)]
         slots: usize,
         /// Permits
         #[arg(long, value_name = "N", default_value_t = 1000)]
@@ -184,6 +210,14 @@ impl Command {
                 let report = Drain { database, tasks, consumers, slots, cap, html, program }.run().await?;
                 common.show(&format!("drain, {slots} slots, cap {cap}"), &report)?;
                 Ok(report.overruns == 0)
+            }
+            Self::Delayed { common, tasks, spread, consumers, slots, cap, html } => {
+                let (database, program) = (common.database.clone(), program("noop"));
+                let spread = Duration::from_secs(spread);
+                let delayed = Delayed { database, tasks, spread, consumers, slots, cap, html, program };
+                let report = delayed.run().await?;
+                common.show(&format!("delayed, {tasks} tasks over {} s", spread.as_secs()), &report)?;
+                Ok(report.errors == 0)
             }
             Self::Pickup { common, tasks, html } => {
                 let (database, program) = (common.database.clone(), program("permitq"));

@@ -11,7 +11,7 @@ use crate::Error;
 const DATABASES: [&str; 3] = ["sqlite", "postgres", "mariadb"];
 
 /// What is told beside the targets, where a run has it.
-const TOLD: [&str; 29] = [
+const TOLD: [&str; 32] = [
     "utilisation",
     "bare_utilisation",
     "bare_kept_utilisation",
@@ -33,6 +33,9 @@ const TOLD: [&str; 29] = [
     "transactions_per_task",
     "from_commit.p50_ms",
     "from_commit.p99_ms",
+    "fired_per_s",
+    "lateness.p50_ms",
+    "lateness.p99_ms",
     "full.p50_ms",
     "full.p99_ms",
     "connections",

@@ -8,6 +8,7 @@
 //! | [`idle`] | what does a fleet with nothing to do cost? |
 //! | [`kill`] | what does the downstream see when holders are killed, and how soon is the capacity whole again? |
 //! | [`drain`] | how fast do no-op tasks go, where only the tables count? |
+//! | [`delayed`] | how late are tasks that are due at an instant? |
 //! | [`soak`] | what grows? |
 //! | [`history`] | does a claim cost more when the tables are long? |
 
@@ -15,6 +16,7 @@
 
 pub mod burst;
 mod cli;
+pub mod delayed;
 pub mod drain;
 pub mod figures;
 mod fleet;

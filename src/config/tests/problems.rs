@@ -67,6 +67,10 @@ fn each_problem_names_its_place_its_key_and_a_value_that_would_do() {
             "retention.failed: \"1y\" is no fixed length; write days, such as 30d",
         ),
         (
+            "[retention]\nper_job = 0",
+            "retention.per_job: 0 keeps not even the newest run of a job (10000 would do)",
+        ),
+        (
             "[downstream.Report]\nurl = \"http://h\"",
             "downstream.Report: the name of a downstream has 1 to 100 of a-z, 0-9, _ and - ([downstream.report] would do)",
         ),
