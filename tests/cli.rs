@@ -115,6 +115,7 @@ impl Bench {
             hold: Duration::from_mins(10),
             max_attempts: 3,
             on_abandon: OnAbandon::RetryAfterCooling,
+            downstream: "default".to_owned(),
         }];
         let exchange = Exchange {
             consumer: "c1",
@@ -123,6 +124,7 @@ impl Bench {
             want,
             policies: &policies,
             sent: Clock::default().now(),
+            probe: None,
         };
         store.exchange(&exchange).await.unwrap().claims
     }

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 
+use super::out::brief;
 use super::when;
-use crate::model::{Semaphore, State, Task};
+use crate::model::{Pause, Scope, Semaphore, State, Task};
 use crate::store::ConsumerRow;
 
 /// What can be seen around a task.
@@ -14,6 +15,8 @@ pub(super) struct Sight<'a> {
     pub(super) semaphores: &'a [Semaphore],
     /// Processes that are not gone.
     pub(super) consumers: &'a [ConsumerRow],
+    /// What is paused.
+    pub(super) pauses: &'a [Pause],
 }
 
 /// All reasons that hold a waiting task up; `None` for one that runs or is finished.
@@ -29,6 +32,10 @@ pub(super) fn why(task: &Task, sight: &Sight<'_>) -> Option<String> {
         State::Scheduled | State::Pending => {}
     }
     let due = reasons.is_empty();
+    if task.expires_at.is_some_and(|at| at <= sight.now) {
+        reasons.push("its deadline has passed: it will be cancelled".to_owned());
+    }
+    reasons.extend(sight.pauses.iter().filter_map(|pause| paused(task, pause, sight)));
     reasons.extend(consumers(task, sight));
     reasons.extend(semaphore(task, sight, due));
     if reasons.is_empty() {
@@ -36,6 +43,32 @@ pub(super) fn why(task: &Task, sight: &Sight<'_>) -> Option<String> {
             .push("next in line: it starts as soon as a consumer that serves it has a free slot".to_owned());
     }
     Some(reasons.join("; "))
+}
+
+/// Whether this pause holds it up. Only those who serve a kind know its downstream: one that has no name of its own is
+/// `default`'s.
+fn paused(task: &Task, pause: &Pause, sight: &Sight<'_>) -> Option<String> {
+    let named = sight.consumers.iter().any(|row| row.names(&task.kind));
+    let downstream = if named { &*task.kind } else { "default" };
+    let ours = match pause.scope {
+        Scope::Fleet => true,
+        Scope::Kind => pause.name == task.kind,
+        Scope::Semaphore => pause.name == task.semaphore,
+        Scope::Downstream => pause.name == downstream,
+    };
+    if !ours {
+        return None;
+    }
+    let what = super::pause::words(pause.scope, &pause.name);
+    let since = when::relative(sight.now, pause.since);
+    let why = pause.why.as_deref().map(|why| format!(": {}", brief(why, 80))).unwrap_or_default();
+    Some(match (pause.probe, pause.until) {
+        (Some(probe), _) => format!("{what} was found down {since}, and task {} probes it{why}", probe.task),
+        (None, Some(until)) => {
+            format!("{what} was found down {since}, the next probe is due {}{why}", when::relative(sight.now, until))
+        }
+        (None, None) => format!("{what} was paused by {} {since}{why}", pause.who),
+    })
 }
 
 /// What is wrong with those who could claim it.
@@ -117,6 +150,8 @@ mod tests {
             result: None,
             error: None,
             source: "cli".to_owned(),
+            aged: 0,
+            expires_at: None,
         }
     }
 
@@ -141,7 +176,7 @@ mod tests {
     }
 
     fn note(task: &Task, semaphores: &[Semaphore], consumers: &[ConsumerRow]) -> String {
-        why(task, &Sight { now: now(), semaphores, consumers }).unwrap_or_default()
+        why(task, &Sight { now: now(), semaphores, consumers, pauses: &[] }).unwrap_or_default()
     }
 
     const ALL: &str = r#"{"*": "default"}"#;

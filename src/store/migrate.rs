@@ -8,7 +8,7 @@ use super::unit::{How, Tx, Unit};
 use super::{Dialect, Error, Result, Store};
 
 /// The schema this binary was written for.
-pub const SCHEMA_VERSION: i64 = 2;
+pub const SCHEMA_VERSION: i64 = 3;
 
 /// What the database says of its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]

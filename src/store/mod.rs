@@ -20,6 +20,7 @@ mod explain;
 mod filesystem;
 mod jobs;
 mod migrate;
+mod pause;
 mod record;
 mod rows;
 mod schedule;
@@ -44,7 +45,7 @@ pub use schedule::{Due, EndedRun, Run, ScheduleLook};
 pub use server::{Product, Server};
 pub use sql::Dialect;
 pub use upkeep::{Check, Cooling, Expired, Repair};
-pub use view::{Action, AttemptLog, ConsumerRow, Filter};
+pub use view::{Action, AttemptLog, ConsumerRow, Filter, Finished};
 
 pub(crate) use sql::Sql;
 #[cfg(feature = "cli")]

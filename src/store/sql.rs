@@ -27,6 +27,7 @@ macro_rules! statements {
             migrations: &[
                 include_str!(concat!("../../sql/", $folder, "/migrations/0001_core.sql")),
                 include_str!(concat!("../../sql/", $folder, "/migrations/0002_schedules.sql")),
+                include_str!(concat!("../../sql/", $folder, "/migrations/0003_life.sql")),
             ],
             $($name: include_str!(concat!("../../sql/", $folder, "/", stringify!($name), ".sql")),)*
             $($empty: "",)*
@@ -43,6 +44,7 @@ statements! {
     semaphores holders consumers set_max add_semaphore task list states attempts actions act standing cools_until
     cancel revive evidence accept sweep
     schedules due_triggers ended_runs job_lock live_run advance arm wait_for ran note_instant overlapped
+    finished pauses pause resume trip still_down probe probing reopen lapsed lapse level age
     jobs triggers instants add_job add_trigger set_trigger remove_job remove_trigger
     doctor_settings doctor_status doctor_objects doctor_rights doctor_backend
     ; mysql only: collect enqueued collected held
