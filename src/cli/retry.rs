@@ -112,7 +112,9 @@ async fn many(filter: Filter, yes: bool, store: &mut Store, out: &Out) -> Result
     for task in &tasks {
         // Somebody else may have been faster.
         let again = store.retry(task.id, &who()).await.map_err(|error| {
-            Failure::Failed(format!("{error}; {retried} of {found} were retried: the same command does the rest"))
+            Failure::Failed(format!(
+                "{error}; {retried} of {found} were retried: the same command does the rest"
+            ))
         })?;
         retried += usize::from(matches!(again, Retried::Done | Retried::AfterCooling(_)));
     }

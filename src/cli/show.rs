@@ -79,7 +79,9 @@ fn accept(task: &Task, attempts: &[AttemptLog]) -> Option<String> {
 fn priority(task: &Task) -> String {
     match task.aged {
         0 => task.priority.to_string(),
-        aged => format!("{} ({} and {aged} by age)", task.priority, i64::from(task.priority) - i64::from(aged)),
+        aged => {
+            format!("{} ({} and {aged} by age)", task.priority, i64::from(task.priority) - i64::from(aged))
+        }
     }
 }
 

@@ -34,7 +34,9 @@ pub(super) fn at_or_in(text: &str) -> Result<RunAt, String> {
         Ok(_) => parse(text).map(RunAt::At),
         Err(_) => match text.parse::<HumanDuration>() {
             Ok(span) => Ok(RunAt::In(span.0)),
-            Err(_) => Err(format!("{text:?} is neither an instant such as 2026-12-01T09:00:00Z nor a span such as 30m")),
+            Err(_) => Err(format!(
+                "{text:?} is neither an instant such as 2026-12-01T09:00:00Z nor a span such as 30m"
+            )),
         },
     }
 }

@@ -65,7 +65,10 @@ fn paused(task: &Task, pause: &Pause, sight: &Sight<'_>) -> Option<String> {
     Some(match (pause.probe, pause.until) {
         (Some(probe), _) => format!("{what} was found down {since}, and task {} probes it{why}", probe.task),
         (None, Some(until)) => {
-            format!("{what} was found down {since}, the next probe is due {}{why}", when::relative(sight.now, until))
+            format!(
+                "{what} was found down {since}, the next probe is due {}{why}",
+                when::relative(sight.now, until)
+            )
         }
         (None, None) => format!("{what} was paused by {} {since}{why}", pause.who),
     })

@@ -360,8 +360,11 @@ impl Loop {
     /// down.
     pub(super) fn passed_probe(&mut self) -> Option<(String, Attempt)> {
         let now = Moment::now();
-        let mut passed = self.slots.iter_mut().filter(|(_, slot)| slot.probe.as_ref().is_some_and(|(_, at)| *at <= now));
-        passed.next().and_then(|(attempt, slot)| slot.probe.take().map(|(downstream, _)| (downstream, *attempt)))
+        let mut passed =
+            self.slots.iter_mut().filter(|(_, slot)| slot.probe.as_ref().is_some_and(|(_, at)| *at <= now));
+        passed
+            .next()
+            .and_then(|(attempt, slot)| slot.probe.take().map(|(downstream, _)| (downstream, *attempt)))
     }
 
     /// Starts the call of a claim. One that was sent under an earlier id is never started: it is the reclaimer's.
@@ -385,7 +388,8 @@ impl Loop {
         self.slots.insert(claim.attempt, slot);
         let (owner, installation, clock) = (consumer.clone(), self.installation.clone(), self.clock.clone());
         let of = Of { downstream: self.services.downstream(&claim.kind).to_owned(), probe: probe.is_some() };
-        self.calls.spawn(async move { (owner, run(claim, service, of, &installation, &clock, &abort).await) });
+        self.calls
+            .spawn(async move { (owner, run(claim, service, of, &installation, &clock, &abort).await) });
     }
 
     /// Trouble is waited out: what the job carried goes back, and the next one comes after a growing, jittered pause.

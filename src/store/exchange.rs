@@ -257,7 +257,9 @@ impl Exchange<'_> {
             ended.settlement.cooling.is_none() && ended.settlement.state.is_final() && ended.signal.is_none()
         };
         self.probe.is_none()
-            && !self.ended.is_empty() && self.want == self.ended.len() && self.ended.iter().all(freed)
+            && !self.ended.is_empty()
+            && self.want == self.ended.len()
+            && self.ended.iter().all(freed)
     }
 
     /// Logs the ended claims that are still ours, and answers which they are and what became of the others.

@@ -14,7 +14,13 @@ impl Store {
     }
 
     /// Pauses the tasks of this scope until [`Store::resume_claims`].
-    pub async fn pause_claims(&mut self, scope: Scope, name: &str, why: Option<&str>, who: &str) -> Result<()> {
+    pub async fn pause_claims(
+        &mut self,
+        scope: Scope,
+        name: &str,
+        why: Option<&str>,
+        who: &str,
+    ) -> Result<()> {
         self.run(&SetPause { scope, name, why, who }).await
     }
 

@@ -322,6 +322,7 @@ pub(crate) fn upkeep(hold: Duration) -> upkeep::Options {
         lease: LEASE,
         heartbeat: Duration::from_secs(15),
         hold,
+        ageing: None,
         name: "reclaimer".to_owned(),
     }
 }

@@ -48,8 +48,13 @@ const RETRY: Retry =
 
 impl Client {
     pub(super) fn new(database: &Database, tally: Arc<Tally>) -> Self {
-        let policy =
-            Policy { kind: KIND.to_owned(), hold: HOLD, max_attempts: 3, on_abandon: OnAbandon::Retry, downstream: "default".to_owned() };
+        let policy = Policy {
+            kind: KIND.to_owned(),
+            hold: HOLD,
+            max_attempts: 3,
+            on_abandon: OnAbandon::Retry,
+            downstream: "default".to_owned(),
+        };
         Self {
             store: database.store(),
             clock: Clock::default(),
