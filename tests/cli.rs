@@ -9,6 +9,7 @@ mod batch;
 mod config;
 mod doctor;
 mod enqueue;
+mod pause;
 mod permits;
 mod place;
 mod readme;

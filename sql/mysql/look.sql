@@ -7,8 +7,8 @@ SELECT s.name, s.max_permits, s.in_use, r.kind,
                      (SELECT min(run_at) FROM permitq_task FORCE INDEX (permitq_task_due) WHERE state = 'scheduled')) AS next_due,
        (SELECT CAST(JSON_ARRAYAGG(JSON_OBJECT(
                    'what', p.what, 'name', p.name, 'wait', TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), p.until),
-                   'probed', EXISTS (SELECT 1 FROM permitq_task t FORCE INDEX (PRIMARY)
-                                      WHERE t.id = p.task AND t.claim_no = p.claim_no AND t.state = 'running'))) AS CHAR)
+                   'probed', (SELECT count(*) FROM permitq_task t FORCE INDEX (PRIMARY)
+                               WHERE t.id = p.task AND t.claim_no = p.claim_no AND t.state = 'running'))) AS CHAR)
           FROM permitq_pause p) AS paused
   FROM JSON_TABLE(?, '$[*]' COLUMNS (name LONGTEXT CHARACTER SET utf8mb4 PATH '$')) j
   STRAIGHT_JOIN permitq_semaphore s ON s.name = j.name
