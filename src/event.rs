@@ -17,6 +17,8 @@ pub enum Event<'a> {
     Claimed { attempt: Attempt, kind: &'a str, semaphore: &'a str },
     /// An attempt ended and is recorded.
     Ended { attempt: Attempt, settlement: &'a Settlement },
+    /// A downstream was found down, and is left alone; or up again.
+    Downstream { downstream: &'a str, down: bool },
     /// A claim turned out to be somebody else's.
     Lost { attempt: Attempt },
     /// The downstream answered after the claim was lost.
@@ -37,6 +39,8 @@ pub enum Event<'a> {
     Reclaimed { attempt: Attempt },
     /// Permits whose calls must be over were freed.
     Cooled { semaphore: &'a str, permits: i64 },
+    /// The deadline of tasks that wait passed; they are cancelled.
+    Expired { tasks: u64 },
     /// A counter was wrong and has been repaired.
     Drift { semaphore: &'a str, in_use: i64, counted: i64 },
     /// A permit no longer cools: the downstream said that its call is over.
@@ -78,6 +82,10 @@ impl Event<'_> {
                     }
                 }
             }
+            Self::Downstream { downstream, down: true } => {
+                warn!(downstream, "down: its tasks wait until a probe call finds it up");
+            }
+            Self::Downstream { downstream, down: false } => info!(downstream, "up again"),
             Self::Lost { attempt } => {
                 warn!(
                     task = attempt.task,
@@ -104,6 +112,7 @@ impl Event<'_> {
             Self::Reclaimed { attempt } => {
                 warn!(task = attempt.task, claim_no = attempt.claim_no, "taken back; its permit cools");
             }
+            Self::Expired { tasks } => info!(tasks, "cancelled: their deadline has passed"),
             Self::Cooled { semaphore, permits } => info!(semaphore, permits, "cooling over"),
             Self::Probed { attempt } => {
                 info!(

@@ -41,7 +41,7 @@ impl Trigger {
         self.0.send_modify(|stage| *stage = Stage::Drain.max(*stage));
     }
 
-    /// Advances at each SIGTERM or SIGINT, for as long as the process lives.
+    /// Advances at each SIGTERM or SIGINT, and drains at a SIGHUP (the terminal is gone, and so is whoever could say more), for as long as the process lives.
     ///
     /// # Errors
     /// Where the signal handlers cannot be installed.
@@ -49,9 +49,14 @@ impl Trigger {
         use tokio::signal::unix::{SignalKind, signal};
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut hangup = signal(SignalKind::hangup())?;
         tokio::spawn(async move {
             loop {
                 tokio::select! {
+                    _ = hangup.recv() => {
+                        self.drain();
+                        continue;
+                    }
                     _ = terminate.recv() => {}
                     _ = interrupt.recv() => {}
                 }

@@ -10,6 +10,7 @@ mod config;
 mod doctor;
 mod enqueue;
 mod explain;
+mod pause;
 mod permits;
 mod place;
 mod prune;
@@ -117,6 +118,7 @@ impl Bench {
             hold: Duration::from_mins(10),
             max_attempts: 3,
             on_abandon: OnAbandon::RetryAfterCooling,
+            downstream: "default".to_owned(),
         }];
         let exchange = Exchange {
             consumer: "c1",
@@ -125,6 +127,7 @@ impl Bench {
             want,
             policies: &policies,
             sent: Clock::default().now(),
+            probe: None,
         };
         store.exchange(&exchange).await.unwrap().claims
     }

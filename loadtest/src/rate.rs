@@ -145,8 +145,13 @@ impl Rate {
 /// Through the store, until `end`.
 async fn pairs(database: &Database, consumer: &str, end: Instant, hand_over: bool) -> Result<u32, Error> {
     let (mut store, clock) = (database.store(), Clock::default());
-    let policies =
-        [Policy { kind: KIND.to_owned(), hold: LEASE, max_attempts: 3, on_abandon: OnAbandon::Retry }];
+    let policies = [Policy {
+        kind: KIND.to_owned(),
+        hold: LEASE,
+        max_attempts: 3,
+        on_abandon: OnAbandon::Retry,
+        downstream: "default".to_owned(),
+    }];
     let (mut done, mut ended) = (0, Vec::new());
     loop {
         let over = Instant::now() >= end;
@@ -162,6 +167,7 @@ async fn pairs(database: &Database, consumer: &str, end: Instant, hand_over: boo
             want,
             policies: &policies,
             sent: clock.now(),
+            probe: None,
         };
         let exchanged = store.exchange(&exchange).await?;
         done += u32::try_from(ended.len())?;

@@ -7,6 +7,8 @@ SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
                   AND (NOT EXISTS (SELECT 1 FROM permitq_consumer c WHERE c.id = t.consumer AND c.state <> 'gone')
                        OR TIMESTAMPADD(MICROSECOND, ?, t.until) < UTC_TIMESTAMP(6))) AS abandoned,
        EXISTS (SELECT 1 FROM permitq_cooling WHERE until <= UTC_TIMESTAMP(6)) AS cooled,
+       EXISTS (SELECT 1 FROM permitq_task FORCE INDEX (permitq_task_expires)
+                WHERE live_expires_at <= UTC_TIMESTAMP(6) AND state <> 'running') AS lapsed,
        EXISTS (SELECT 1 FROM permitq_semaphore s
                 WHERE s.in_use <> (SELECT count(*) FROM permitq_task t FORCE INDEX (permitq_task_ready)
                                     WHERE t.state = 'running' AND t.semaphore = s.name)

@@ -8,6 +8,8 @@ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
                    AND (NOT EXISTS (SELECT 1 FROM permitq_consumer c WHERE c.id = t.consumer AND c.state <> 'gone')
                         OR t.until + $1 * interval '1 microsecond' < statement_timestamp())))::int AS abandoned,
        (EXISTS (SELECT 1 FROM permitq_cooling WHERE until <= statement_timestamp()))::int AS cooled,
+       (EXISTS (SELECT 1 FROM permitq_task
+                 WHERE expires_at <= statement_timestamp() AND finished_at IS NULL AND state || '' <> 'running'))::int AS lapsed,
        (EXISTS (SELECT 1 FROM permitq_semaphore s
                  WHERE s.in_use <> (SELECT count(*) FROM permitq_task t WHERE t.state = 'running' AND t.semaphore = s.name)
                                  + (SELECT count(*) FROM permitq_cooling k WHERE k.semaphore = s.name)))::int AS drifted

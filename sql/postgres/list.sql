@@ -5,7 +5,8 @@ SELECT id, kind, semaphore, biz_key, priority, state, (extract(epoch FROM run_at
        (extract(epoch FROM created_at) * 1000000)::bigint AS created_at,
        (extract(epoch FROM started_at) * 1000000)::bigint AS started_at,
        (extract(epoch FROM finished_at) * 1000000)::bigint AS finished_at,
-       result, error, source
+       result, error, source, aged,
+       (extract(epoch FROM expires_at) * 1000000)::bigint AS expires_at
   FROM permitq_task
  WHERE ($1 IS NULL OR state = $2) AND ($3 IS NULL OR kind = $4) AND ($5 IS NULL OR semaphore = $6)
    AND ($7 IS NULL OR biz_key = $8) AND id < $9

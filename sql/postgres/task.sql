@@ -5,5 +5,6 @@ SELECT id, kind, semaphore, biz_key, priority, state, (extract(epoch FROM run_at
        (extract(epoch FROM created_at) * 1000000)::bigint AS created_at,
        (extract(epoch FROM started_at) * 1000000)::bigint AS started_at,
        (extract(epoch FROM finished_at) * 1000000)::bigint AS finished_at,
-       result, error, source, payload
+       result, error, source, aged,
+       (extract(epoch FROM expires_at) * 1000000)::bigint AS expires_at, payload
   FROM permitq_task WHERE id = $1

@@ -10,6 +10,8 @@ SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 
                        OR t.until + $1 < CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)) AS abandoned,
        EXISTS (SELECT 1 FROM permitq_cooling
                 WHERE until <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000) AS cooled,
+       EXISTS (SELECT 1 FROM permitq_task INDEXED BY permitq_task_expires
+                WHERE expires_at <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AND finished_at IS NULL AND state || '' <> 'running') AS lapsed,
        EXISTS (SELECT 1 FROM permitq_semaphore s
                 WHERE s.in_use <> (SELECT count(*) FROM permitq_task t WHERE t.state = 'running' AND t.semaphore = s.name)
                                 + (SELECT count(*) FROM permitq_cooling k WHERE k.semaphore = s.name)) AS drifted

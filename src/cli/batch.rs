@@ -41,6 +41,8 @@ struct Line<'a> {
     #[serde(default, deserialize_with = "instant")]
     run_at: Option<Timestamp>,
     delay: Option<HumanDuration>,
+    #[serde(default, deserialize_with = "expires")]
+    expires: Option<RunAt>,
     timeout: Option<HumanDuration>,
     max_attempts: Option<u32>,
     semaphore: Option<String>,
@@ -56,6 +58,21 @@ fn raw<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::E
 fn instant<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Timestamp>, D::Error> {
     let text: Option<String> = Deserialize::deserialize(from)?;
     text.map(|text| when::parse(&text).map_err(D::Error::custom)).transpose()
+}
+
+/// An instant, a span as text, or seconds from now on.
+fn expires<'de, D: Deserializer<'de>>(from: D) -> Result<Option<RunAt>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Text(String),
+        Seconds(HumanDuration),
+    }
+    match Deserialize::deserialize(from)? {
+        None => Ok(None),
+        Some(Either::Text(text)) => when::at_or_in(&text).map(Some).map_err(D::Error::custom),
+        Some(Either::Seconds(span)) => Ok(Some(RunAt::In(span.0))),
+    }
 }
 
 fn policy<'de, D: Deserializer<'de>>(from: D) -> Result<Option<OnAbandon>, D::Error> {
@@ -96,6 +113,7 @@ fn parse(line: &str) -> Result<NewTask, String> {
         max_attempts: line.max_attempts,
         on_abandon: line.on_abandon,
         semaphore: line.semaphore,
+        expires: line.expires,
         job: None,
         source: "cli".to_owned(),
     };

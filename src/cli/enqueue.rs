@@ -43,6 +43,9 @@ struct One {
     /// Run it no sooner than at this instant, such as 2026-12-01T09:00:00Z
     #[arg(long, value_name = "TIME", value_parser = when::parse, conflicts_with = "delay")]
     at: Option<Timestamp>,
+    /// Not worth starting from then on, an instant or so long after now: cancelled, unless it has begun
+    #[arg(long, value_name = "TIME|DURATION", value_parser = when::at_or_in)]
+    expires: Option<RunAt>,
     /// Its own limit for one call
     #[arg(long, value_name = "DURATION")]
     timeout: Option<HumanDuration>,
@@ -78,6 +81,7 @@ impl One {
             max_attempts: self.max_attempts,
             on_abandon: self.on_abandon,
             semaphore: self.semaphore,
+            expires: self.expires,
             job: None,
             source: "cli".to_owned(),
         };

@@ -28,11 +28,13 @@ mod live;
 mod log;
 mod migrate;
 mod out;
+mod pause;
 mod payload;
 mod permits;
 mod place;
 mod progress;
 mod prune;
+mod retry;
 mod run;
 mod schedule;
 mod shape;
@@ -117,11 +119,16 @@ enum Command {
     Enqueue(enqueue::Options),
     /// List tasks, newest first
     Tasks(tasks::Options),
-    /// Show, retry or cancel one task
+    /// Show, retry or cancel tasks
     #[command(subcommand)]
     Task(task::Command),
     /// Show who holds the permits, or change how many there are
     Permits(permits::Options),
+    /// Start nothing new for the time being: fleet, kind, semaphore or downstream
+    Pause(pause::Pause),
+    /// Let what is paused go on
+    #[command(subcommand)]
+    Resume(pause::What),
     /// Add, list, preview, pause, run and remove schedules
     #[command(subcommand)]
     Schedule(schedule::Command),
@@ -153,6 +160,8 @@ impl Command {
             Self::Tasks(options) => tasks::run(options, global, out).await,
             Self::Task(command) => task::run(command, global, out).await,
             Self::Permits(options) => permits::run(options, global, out).await,
+            Self::Pause(options) => pause::pause(options, global, out).await,
+            Self::Resume(what) => pause::resume(what, global, out).await,
             Self::Schedule(command) => schedule::run(command, global, out).await,
             Self::Audit(options) => audit::run(&options, global, out).await,
             Self::Prune(options) => prune::run(options, global, out).await,

@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::fail::Failure;
-use super::out::{Out, table};
-use super::shape::{HolderShape, SemaphoreShape};
+use super::out::{Out, brief, table};
+use super::shape::{HolderShape, PauseShape, SemaphoreShape};
 use super::who::who;
 use super::{Global, place, when};
-use crate::model::{Holder, KIND_MAX, NewTask, Semaphore};
+use crate::model::{Holder, KIND_MAX, NewTask, Pause, Semaphore};
 use crate::store::{Error, Store};
 
 /// A cap beyond this is none.
@@ -66,12 +66,14 @@ async fn show(global: &Global, out: &Out) -> Result<(), Failure> {
     let mut store = place::open(global).await?;
     let semaphores = store.semaphores().await?;
     let holders = store.holders().await?;
+    let pauses = store.pauses().await?;
     let now = when::now(&mut store).await?;
     let answer = json!({
         "semaphores": semaphores.iter().map(SemaphoreShape::from).collect::<Vec<_>>(),
         "holders": holders.iter().map(HolderShape::from).collect::<Vec<_>>(),
+        "paused": pauses.iter().map(PauseShape::from).collect::<Vec<_>>(),
     });
-    out.answer(&answer, || human(&semaphores, &holders, now))?;
+    out.answer(&answer, || human(&semaphores, &holders, &pauses, now))?;
     for semaphore in semaphores.iter().filter(|s| s.in_use != s.held + s.cooling) {
         let Semaphore { name, in_use, held, cooling, .. } = semaphore;
         let there = held + cooling;
@@ -82,7 +84,7 @@ async fn show(global: &Global, out: &Out) -> Result<(), Failure> {
     Ok(())
 }
 
-fn human(semaphores: &[Semaphore], holders: &[Holder], now: Timestamp) -> String {
+fn human(semaphores: &[Semaphore], holders: &[Holder], pauses: &[Pause], now: Timestamp) -> String {
     let header = ["semaphore", "max", "in use", "held", "cooling", "free", "waiting"];
     let rows = semaphores.iter().map(|s| {
         let more = if s.waiting >= Semaphore::WAITING_MAX { "+" } else { "" };
@@ -91,6 +93,22 @@ fn human(semaphores: &[Semaphore], holders: &[Holder], now: Timestamp) -> String
         [s.name.clone(), max, in_use, held, cooling, free, format!("{}{more}", s.waiting)]
     });
     let mut text = table(header, rows);
+    if !pauses.is_empty() {
+        let header = ["paused", "since", "next probe", "failures", "who", "why"];
+        let rows = pauses.iter().map(|pause| {
+            let probe = pause.probe.map(|probe| format!("task {}", probe.task));
+            [
+                super::pause::words(pause.scope, &pause.name),
+                when::relative(now, pause.since),
+                probe.or(pause.until.map(|at| when::relative(now, at))).unwrap_or_default(),
+                if pause.failures > 0 { pause.failures.to_string() } else { String::new() },
+                pause.who.clone(),
+                pause.why.as_deref().map(|why| brief(why, 60)).unwrap_or_default(),
+            ]
+        });
+        text.push_str("\n\n");
+        text.push_str(&table(header, rows));
+    }
     if holders.is_empty() {
         return text;
     }

@@ -84,6 +84,7 @@ async fn serve(config: &Config, database: &Database, mut shutdown: Shutdown) -> 
             heartbeat: config.lease.heartbeat,
             hold: config.longest_hold(),
             retention: config.retention,
+            ageing: config.consumer.ageing,
             name: format!("{} on {}", std::process::id(), options.host),
         };
         let mut upkeep = Upkeep::new(database, Clock::default(), upkeep);
@@ -189,6 +190,9 @@ fn http(downstream: &Downstream) -> Result<HttpOptions, BadHttp> {
         read_timeout: downstream.read_timeout,
         tcp_user_timeout: limits.tcp_user_timeout,
         unclear_statuses: downstream.unclear_statuses.iter().copied().collect(),
+        down_statuses: downstream.down_statuses.iter().copied().collect(),
+        retry_statuses: downstream.retry_statuses.iter().copied().collect(),
+        fail_statuses: downstream.fail_statuses.iter().copied().collect(),
         stops_on_disconnect: limits.stops_on_disconnect,
         ..HttpOptions::default()
     })

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::model::{Holder, OnAbandon, Semaphore, Task};
+use crate::model::{Holder, OnAbandon, Pause, Semaphore, Task};
 
 /// A task in a list.
 #[derive(Debug, Serialize)]
@@ -15,6 +15,7 @@ pub(super) struct TaskShape<'a> {
     biz_key: Option<&'a str>,
     state: &'static str,
     priority: i32,
+    aged: u32,
     run_at: Timestamp,
     attempts: u32,
     max_attempts: Option<u32>,
@@ -26,6 +27,7 @@ pub(super) struct TaskShape<'a> {
     created_at: Timestamp,
     started_at: Option<Timestamp>,
     finished_at: Option<Timestamp>,
+    expires_at: Option<Timestamp>,
     error: Option<&'a str>,
     source: &'a str,
 }
@@ -39,6 +41,7 @@ impl<'a> From<&'a Task> for TaskShape<'a> {
             biz_key: task.biz_key.as_deref(),
             state: task.state.as_str(),
             priority: task.priority,
+            aged: task.aged,
             run_at: task.run_at,
             attempts: task.attempts,
             max_attempts: task.max_attempts,
@@ -50,6 +53,7 @@ impl<'a> From<&'a Task> for TaskShape<'a> {
             created_at: task.created_at,
             started_at: task.started_at,
             finished_at: task.finished_at,
+            expires_at: task.expires_at,
             error: task.error.as_deref(),
             source: &task.source,
         }
@@ -79,6 +83,36 @@ impl<'a> From<&'a Semaphore> for SemaphoreShape<'a> {
             cooling: *cooling,
             free: semaphore.free(),
             waiting: *waiting,
+        }
+    }
+}
+
+/// What is paused.
+#[derive(Debug, Serialize)]
+pub(super) struct PauseShape<'a> {
+    what: &'static str,
+    name: &'a str,
+    since: Timestamp,
+    until: Option<Timestamp>,
+    failures: u32,
+    task: Option<i64>,
+    claim_no: Option<i64>,
+    who: &'a str,
+    why: Option<&'a str>,
+}
+
+impl<'a> From<&'a Pause> for PauseShape<'a> {
+    fn from(pause: &'a Pause) -> Self {
+        Self {
+            what: pause.scope.as_str(),
+            name: &pause.name,
+            since: pause.since,
+            until: pause.until,
+            failures: pause.failures,
+            task: pause.probe.map(|probe| probe.task),
+            claim_no: pause.probe.map(|probe| probe.claim_no),
+            who: &pause.who,
+            why: pause.why.as_deref(),
         }
     }
 }

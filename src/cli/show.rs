@@ -38,8 +38,9 @@ pub(super) async fn run(id: i64, store: &mut Store, out: &Out) -> Result<(), Fai
     let history = history(&task, attempts, store.actions(id).await?);
     let semaphores = store.semaphores().await?;
     let consumers = store.consumers().await?;
+    let pauses = store.pauses().await?;
     let now = when::now(store).await?;
-    let note = why(&task, &Sight { now, semaphores: &semaphores, consumers: &consumers });
+    let note = why(&task, &Sight { now, semaphores: &semaphores, consumers: &consumers, pauses: &pauses });
     let notes: Vec<_> = [note, accept].into_iter().flatten().collect();
     let note = (!notes.is_empty()).then(|| notes.join("; "));
 
@@ -74,6 +75,16 @@ fn accept(task: &Task, attempts: &[AttemptLog]) -> Option<String> {
     ))
 }
 
+/// With what of it came with age.
+fn priority(task: &Task) -> String {
+    match task.aged {
+        0 => task.priority.to_string(),
+        aged => {
+            format!("{} ({} and {aged} by age)", task.priority, i64::from(task.priority) - i64::from(aged))
+        }
+    }
+}
+
 fn facts(task: &Task, now: Timestamp) -> Vec<[String; 2]> {
     let mut rows = vec![["task".to_owned(), task.id.to_string()]];
     let mut add = |name: &str, value: Option<String>| {
@@ -83,13 +94,14 @@ fn facts(task: &Task, now: Timestamp) -> Vec<[String; 2]> {
     add("key", task.biz_key.clone());
     add("state", Some(task.state.to_string()));
     add("semaphore", Some(task.semaphore.clone()));
-    add("priority", Some(task.priority.to_string()));
+    add("priority", Some(priority(task)));
     add("attempts", Some(tasks::attempts(task)));
     add("claim_no", (task.claim_no > 0).then(|| task.claim_no.to_string()));
     add("on_abandon", task.on_abandon.map(|policy| policy.to_string()));
     add("timeout", task.timeout.map(when::span));
     add("enqueued", Some(format!("{} by {}", when::both(now, task.created_at), task.source)));
     add("due", (!task.state.is_final()).then(|| when::both(now, task.run_at)));
+    add("expires", task.expires_at.filter(|_| !task.state.is_final()).map(|at| when::both(now, at)));
     add("started", task.started_at.map(|at| when::both(now, at)));
     if task.state == State::Running {
         add("consumer", task.consumer.clone());

@@ -6,9 +6,9 @@ use serde_json::json;
 use super::fail::Failure;
 use super::out::Out;
 use super::who::who;
-use super::{Global, explain, place, show, when};
+use super::{Global, explain, place, retry, show};
 use crate::model::State;
-use crate::store::{Accepted, Cancelled, Retried, Store};
+use crate::store::{Accepted, Cancelled, Store};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -16,8 +16,8 @@ pub(super) enum Command {
     Show(Which),
     /// Say why a task does not run yet, or who runs it, or how it came to its end
     Explain(Which),
-    /// Make a failed or cancelled task run again, with all its attempts
-    Retry(Which),
+    /// Make failed or cancelled tasks run again, with all their attempts: one, or all that a filter finds
+    Retry(retry::Options),
     /// Call a task off, also while it runs
     Cancel(Which),
     /// Take the late answer of a lost attempt as the task's result, instead of doing the work again
@@ -35,7 +35,7 @@ pub(super) async fn run(command: Command, global: &Global, out: &Out) -> Result<
     match command {
         Command::Show(Which { id }) => show::run(id, &mut store, out).await,
         Command::Explain(Which { id }) => explain::run(id, &mut store, out).await,
-        Command::Retry(Which { id }) => retry(id, &mut store, out).await,
+        Command::Retry(options) => retry::run(options, &mut store, out).await,
         Command::Cancel(Which { id }) => cancel(id, &mut store, out).await,
         Command::Accept(Which { id }) => accept(id, &mut store, out).await,
     }
@@ -45,31 +45,6 @@ pub(super) async fn run(command: Command, global: &Global, out: &Out) -> Result<
 pub(super) fn missing(id: i64, store: &Store) -> Failure {
     let place = store.database().masked();
     Failure::Failed(format!("there is no task {id} in {place}; `permitq tasks` lists them"))
-}
-
-async fn retry(id: i64, store: &mut Store, out: &Out) -> Result<(), Failure> {
-    match store.retry(id, &who()).await? {
-        Retried::Missing => return Err(missing(id, store)),
-        Retried::NotFinished(state) => {
-            return Err(Failure::Failed(format!(
-                "task {id} is {state}: only a failed or cancelled task can be retried"
-            )));
-        }
-        Retried::Done => {
-            out.answer(&json!({"id": id, "state": State::Pending.as_str()}), || {
-                format!("task {id} is pending again")
-            })?;
-        }
-        Retried::AfterCooling(at) => {
-            let now = when::now(store).await?;
-            let state = if at > now { State::Scheduled } else { State::Pending };
-            out.answer(&json!({"id": id, "state": state.as_str(), "run_at": at.to_string()}), || {
-                let at = when::both(now, at);
-                format!("task {id} runs again {at}, when the call that was given up must be over")
-            })?;
-        }
-    }
-    Ok(())
 }
 
 async fn cancel(id: i64, store: &mut Store, out: &Out) -> Result<(), Failure> {

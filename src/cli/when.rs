@@ -5,6 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::fail::Failure;
+use crate::config::HumanDuration;
+use crate::model::RunAt;
 use crate::store::Store;
 
 /// Now, by the database's clock.
@@ -24,6 +26,19 @@ pub(super) fn parse(text: &str) -> Result<Timestamp, String> {
     })?;
     // Not every database keeps instants before its epoch.
     if instant < Timestamp::UNIX_EPOCH { Err(format!("{text:?} is before 1970")) } else { Ok(instant) }
+}
+
+/// An instant, or a span from now on, that an option or a batch line names.
+pub(super) fn at_or_in(text: &str) -> Result<RunAt, String> {
+    match text.trim().parse::<Timestamp>() {
+        Ok(_) => parse(text).map(RunAt::At),
+        Err(_) => match text.parse::<HumanDuration>() {
+            Ok(span) => Ok(RunAt::In(span.0)),
+            Err(_) => Err(format!(
+                "{text:?} is neither an instant such as 2026-12-01T09:00:00Z nor a span such as 30m"
+            )),
+        },
+    }
 }
 
 /// In UTC, to the second.

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::out::brief;
 use super::when;
-use crate::model::{Semaphore, State, Task};
+use crate::model::{Pause, Scope, Semaphore, State, Task};
 use crate::store::ConsumerRow;
 
 /// What can be seen around a task.
@@ -15,6 +16,8 @@ pub(super) struct Sight<'a> {
     pub(super) semaphores: &'a [Semaphore],
     /// Processes that are not gone.
     pub(super) consumers: &'a [ConsumerRow],
+    /// What is paused.
+    pub(super) pauses: &'a [Pause],
 }
 
 /// One thing that holds a task up.
@@ -53,6 +56,10 @@ pub(super) fn reasons(task: &Task, sight: &Sight<'_>) -> Vec<Reason> {
         State::Scheduled | State::Pending => {}
     }
     let due = reasons.is_empty();
+    if task.expires_at.is_some_and(|at| at <= sight.now) {
+        reasons.push(reason("expired", "its deadline has passed: it will be cancelled"));
+    }
+    reasons.extend(sight.pauses.iter().filter_map(|pause| paused(task, pause, sight)));
     reasons.extend(consumers(task, sight));
     reasons.extend(semaphore(task, sight, due));
     if reasons.is_empty() {
@@ -70,6 +77,35 @@ pub(super) fn claimers<'a>(task: &Task, sight: &Sight<'a>) -> impl Iterator<Item
 fn alive<'a>(sight: &Sight<'a>) -> impl Iterator<Item = &'a ConsumerRow> + use<'a> {
     let now = sight.now;
     sight.consumers.iter().filter(move |row| row.state == "alive" && row.lease_until > now)
+}
+
+/// Whether this pause holds it up. Only those who serve a kind know its downstream: one that has no name of its own is
+/// `default`'s.
+fn paused(task: &Task, pause: &Pause, sight: &Sight<'_>) -> Option<Reason> {
+    let named = sight.consumers.iter().any(|row| row.names(&task.kind));
+    let downstream = if named { &*task.kind } else { "default" };
+    let ours = match pause.scope {
+        Scope::Fleet => true,
+        Scope::Kind => pause.name == task.kind,
+        Scope::Semaphore => pause.name == task.semaphore,
+        Scope::Downstream => pause.name == downstream,
+    };
+    if !ours {
+        return None;
+    }
+    let what = super::pause::words(pause.scope, &pause.name);
+    let since = when::relative(sight.now, pause.since);
+    let why = pause.why.as_deref().map(|why| format!(": {}", brief(why, 80))).unwrap_or_default();
+    Some(match (pause.probe, pause.until) {
+        (Some(probe), _) => {
+            reason("down", format!("{what} was found down {since}, and task {} probes it{why}", probe.task))
+        }
+        (None, Some(until)) => {
+            let next = when::relative(sight.now, until);
+            reason("down", format!("{what} was found down {since}, the next probe is due {next}{why}"))
+        }
+        (None, None) => reason("paused", format!("{what} was paused by {} {since}{why}", pause.who)),
+    })
 }
 
 /// What is wrong with those who could claim it.
@@ -153,6 +189,8 @@ mod tests {
             result: None,
             error: None,
             source: "cli".to_owned(),
+            aged: 0,
+            expires_at: None,
         }
     }
 
@@ -177,7 +215,7 @@ mod tests {
     }
 
     fn note(task: &Task, semaphores: &[Semaphore], consumers: &[ConsumerRow]) -> String {
-        why(task, &Sight { now: now(), semaphores, consumers }).unwrap_or_default()
+        why(task, &Sight { now: now(), semaphores, consumers, pauses: &[] }).unwrap_or_default()
     }
 
     const ALL: &str = r#"{"*": "default"}"#;
@@ -206,7 +244,8 @@ mod tests {
     fn a_retry_says_after_which_attempt_it_waits() {
         let later = Task { claim_no: 2, run_at: now() + Duration::from_mins(3), ..task(State::Scheduled) };
         let alive = [consumer(ALL, "alive", 60)];
-        let sight = Sight { now: now(), semaphores: &[semaphore("default", 4, 0)], consumers: &alive };
+        let sight =
+            Sight { now: now(), semaphores: &[semaphore("default", 4, 0)], consumers: &alive, pauses: &[] };
         assert_eq!(reasons(&later, &sight), [reason("retry_waits", "due again in 3 m, after attempt 2")]);
     }
 

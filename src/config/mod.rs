@@ -92,6 +92,8 @@ pub struct Consumer {
     pub poll: Duration,
     /// What people see; made from host and process where `None`.
     pub name: Option<String>,
+    /// How long a task waits, once due, until its priority rises by one, and again; never where `None`.
+    pub ageing: Option<Duration>,
     /// What this process does. Never empty once loaded.
     pub roles: Vec<Role>,
 }
@@ -147,11 +149,23 @@ pub struct Downstream {
     pub read_timeout: Duration,
     /// Answers after which the call may still run; ascending.
     pub unclear_statuses: Vec<u16>,
+    /// Answers that mean that the downstream as a whole is down; ascending.
+    pub down_statuses: Vec<u16>,
+    /// Answers after which another attempt may do better, besides 408, 425, 429 and 5xx; ascending.
+    pub retry_statuses: Vec<u16>,
+    /// Answers after which no attempt will; ascending.
+    pub fail_statuses: Vec<u16>,
+    /// Instead of `retry.max_attempts`.
+    pub max_attempts: Option<u32>,
+    /// Instead of `retry.backoff`.
+    pub backoff: Option<Duration>,
+    /// Instead of `retry.backoff_cap`.
+    pub backoff_cap: Option<Duration>,
     /// Secrets are resolved and marked sensitive, so that they print as `Sensitive`.
     pub headers: HeaderMap,
     /// The CA that alone is trusted, as a PEM file; the system's where `None`.
     pub ca_file: Option<PathBuf>,
-    /// Every other limit and policy, `[retry]` included.
+    /// Every other limit and policy, `[retry]` and what stands instead of it included.
     pub limits: Limits,
 }
 
@@ -273,6 +287,12 @@ impl Downstream {
             method: Method::POST,
             read_timeout: limits.call_timeout,
             unclear_statuses: vec![202, 408, 502, 504, 520, 521, 522, 523, 524],
+            down_statuses: vec![503],
+            retry_statuses: Vec::new(),
+            fail_statuses: Vec::new(),
+            max_attempts: None,
+            backoff: None,
+            backoff_cap: None,
             headers: HeaderMap::new(),
             ca_file: None,
             limits,
@@ -305,7 +325,7 @@ impl Default for Database {
 
 impl Default for Consumer {
     fn default() -> Self {
-        Self { slots: 4, poll: Duration::from_secs(1), name: None, roles: Role::ALL.to_vec() }
+        Self { slots: 4, poll: Duration::from_secs(1), name: None, ageing: None, roles: Role::ALL.to_vec() }
     }
 }
 

@@ -33,7 +33,12 @@ pub(super) fn read(
     };
     root.end(found);
     for downstream in config.downstream.values_mut() {
-        downstream.limits.retry = config.retry;
+        let Retry { max_attempts, backoff, backoff_cap } = config.retry;
+        downstream.limits.retry = Retry {
+            max_attempts: downstream.max_attempts.unwrap_or(max_attempts),
+            backoff: downstream.backoff.unwrap_or(backoff),
+            backoff_cap: downstream.backoff_cap.unwrap_or(backoff_cap),
+        };
         downstream.limits.clock_slack = config.database.clock_slack;
     }
     config.effective = std::mem::take(&mut found.effective);
@@ -57,6 +62,7 @@ fn consumer(mut section: Section, found: &mut Findings) -> Consumer {
         slots: section.value(found, "slots", default.slots),
         poll: section.value(found, "poll", default.poll),
         name: section.optional(found, "name", "worker-1"),
+        ageing: section.optional(found, "ageing", "10m"),
         roles: section.list(found, "roles", default.roles),
     };
     section.end(found);
@@ -116,6 +122,12 @@ fn downstream(mut section: Section, found: &mut Findings) -> Option<Downstream> 
         // Silence is how a long call looks: a shorter default would end calls that the call timeout allows.
         read_timeout: section.value(found, "read_timeout", call_timeout),
         unclear_statuses: section.list(found, "unclear_statuses", default.unclear_statuses),
+        down_statuses: section.list(found, "down_statuses", default.down_statuses),
+        retry_statuses: section.list(found, "retry_statuses", default.retry_statuses),
+        fail_statuses: section.list(found, "fail_statuses", default.fail_statuses),
+        max_attempts: section.optional(found, "max_attempts", "3"),
+        backoff: section.optional(found, "backoff", "5s"),
+        backoff_cap: section.optional(found, "backoff_cap", "10m"),
         limits: Limits {
             call_timeout,
             connect_timeout: section.value(found, "connect_timeout", limits.connect_timeout),
@@ -131,8 +143,15 @@ fn downstream(mut section: Section, found: &mut Findings) -> Option<Downstream> 
         url: default.url,
     };
     section.end(found);
-    read.unclear_statuses.sort_unstable();
-    read.unclear_statuses.dedup();
+    for list in [
+        &mut read.unclear_statuses,
+        &mut read.down_statuses,
+        &mut read.retry_statuses,
+        &mut read.fail_statuses,
+    ] {
+        list.sort_unstable();
+        list.dedup();
+    }
     (!missing).then_some(read)
 }
 

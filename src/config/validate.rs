@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::section::DEFAULT;
 use super::{Config, Downstream, HumanDuration, Problem};
-use crate::model::KIND_MAX;
+use crate::model::{KIND_MAX, Retry};
 
 /// The databases keep instants in finer steps, but nothing here is meant to happen more often than this.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -85,6 +85,9 @@ impl Check<'_> {
             );
         }
         self.positive("consumer.poll", consumer.poll, "1s");
+        if let Some(ageing) = consumer.ageing {
+            self.positive("consumer.ageing", ageing, "10m");
+        }
         if let Some(name) = &consumer.name {
             self.name("consumer.name", name, "worker-1");
         }
@@ -168,14 +171,25 @@ impl Check<'_> {
                 "url = \"https://…\" would do",
             );
         }
-        for status in &downstream.unclear_statuses {
-            if !(100..=599).contains(status) {
-                self.fault(
-                    &[&key("unclear_statuses")],
-                    format!("{status} is no HTTP status; they are 100 to 599"),
-                    "[202, 408, 502, 504] would do",
-                );
+        for (name, statuses, would_do) in [
+            ("unclear_statuses", &downstream.unclear_statuses, "[202, 408, 502, 504] would do"),
+            ("down_statuses", &downstream.down_statuses, "[503] would do"),
+            ("retry_statuses", &downstream.retry_statuses, "[409] would do"),
+            ("fail_statuses", &downstream.fail_statuses, "[501] would do"),
+        ] {
+            for status in statuses.iter().filter(|status| !(100..=599).contains(*status)) {
+                let what = format!("{status} is no HTTP status; they are 100 to 599");
+                self.fault(&[&key(name)], what, would_do);
             }
+        }
+        let keys = [key("max_attempts"), key("backoff"), key("backoff_cap")];
+        let set = [
+            downstream.max_attempts.is_some(),
+            downstream.backoff.is_some(),
+            downstream.backoff_cap.is_some(),
+        ];
+        if set.contains(&true) {
+            self.retrying(&limits.retry, keys.each_ref().map(String::as_str));
         }
     }
 
@@ -186,23 +200,26 @@ impl Check<'_> {
     }
 
     fn retry(&mut self) {
-        let retry = &self.config.retry;
+        self.retrying(&self.config.retry, ["retry.max_attempts", "retry.backoff", "retry.backoff_cap"]);
+    }
+
+    fn retrying(&mut self, retry: &Retry, [max_attempts, backoff, backoff_cap]: [&str; 3]) {
         if !(1..=1000).contains(&retry.max_attempts) {
             self.fault(
-                &["retry.max_attempts"],
+                &[max_attempts],
                 format!("{} is not from 1 to 1000; the first attempt counts", retry.max_attempts),
                 "3 would do",
             );
         }
         if retry.backoff > retry.backoff_cap {
             self.fault(
-                &["retry.backoff", "retry.backoff_cap"],
+                &[backoff, backoff_cap],
                 format!(
                     "a backoff of {} is above its cap of {}, so it would never grow",
                     human(retry.backoff),
                     human(retry.backoff_cap)
                 ),
-                format!("retry.backoff_cap = {:?} would do", human(retry.backoff)),
+                format!("{backoff_cap} = {:?} would do", human(retry.backoff)),
             );
         }
     }

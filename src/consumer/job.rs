@@ -17,7 +17,16 @@ pub(super) enum Job {
     /// Make due what is due.
     Promote,
     /// End some claims, take others.
-    Exchange { consumer: Arc<str>, semaphore: String, ended: Vec<Ended>, want: usize, policies: Vec<Policy> },
+    Exchange {
+        consumer: Arc<str>,
+        semaphore: String,
+        ended: Vec<Ended>,
+        want: usize,
+        policies: Vec<Policy>,
+        probe: Option<String>,
+    },
+    /// A probe goes on for so long that its downstream cannot be down.
+    Reopen { downstream: String, probe: Attempt },
     /// Hand back whatever the database thinks we run and we do not know: the answer to its claim never arrived.
     Reconcile { consumer: Arc<str>, known: Vec<Attempt> },
     /// Keep the late answer of a lost claim.
@@ -36,6 +45,7 @@ pub(super) enum Answer {
     Reconciled(usize),
     Late(bool),
     Left(Left),
+    Reopened(bool),
 }
 
 /// A job that is over.
@@ -57,9 +67,13 @@ impl Job {
             Self::Register(registration) => store.register(registration).await.map(|()| Answer::Registered),
             Self::Look(semaphores) => store.look(semaphores).await.map(Answer::Looked),
             Self::Promote => store.promote(PROMOTION.cast_signed()).await.map(Answer::Promoted),
-            Self::Exchange { consumer, semaphore, ended, want, policies } => {
-                let exchange = Exchange { consumer, semaphore, ended, want: *want, policies, sent };
+            Self::Exchange { consumer, semaphore, ended, want, policies, probe } => {
+                let probe = probe.as_deref();
+                let exchange = Exchange { consumer, semaphore, ended, want: *want, policies, sent, probe };
                 store.exchange(&exchange).await.map(Answer::Exchanged)
+            }
+            Self::Reopen { downstream, probe } => {
+                store.reopen(downstream, *probe).await.map(Answer::Reopened)
             }
             Self::Reconcile { consumer, known } => reconcile(&mut store, consumer, known, sent).await,
             Self::Late { consumer, ended } => store.late(consumer, ended).await.map(Answer::Late),
@@ -88,6 +102,7 @@ async fn reconcile(
             called_after: None,
             status: None,
             settlement: crate::model::settle(orphan.standing, &outcome, &Retry::default(), 0.0),
+            signal: None,
         };
         let exchange = Exchange {
             consumer,
@@ -96,6 +111,7 @@ async fn reconcile(
             want: 0,
             policies: &[],
             sent,
+            probe: None,
         };
         let done = store.exchange(&exchange).await?;
         handed_back += done.recorded.iter().filter(|recorded| **recorded == Recorded::Done).count();

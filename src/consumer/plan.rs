@@ -32,6 +32,8 @@ pub(super) struct Looking {
     /// Semaphores with a free permit and a due task, and our share of the free permits.
     free: VecDeque<(String, usize)>,
     promote: bool,
+    /// Downstreams that were down and may be probed: semaphore, downstream, and whose tasks would do.
+    probes: VecDeque<(String, String, Vec<Policy>)>,
 }
 
 /// While tasks wait for permits, a wake-up is most often another consumer's exchange: look no more often than this.
@@ -60,6 +62,7 @@ impl Looking {
             ready: Vec::new(),
             free: VecDeque::new(),
             promote: false,
+            probes: VecDeque::new(),
         }
     }
 
@@ -90,18 +93,32 @@ impl Looking {
         self.promote = look.next_due.is_some_and(|due| due.is_zero());
         self.ready.clear();
         self.free.clear();
+        self.probes.clear();
+        let mut probe_in: Option<Duration> = None;
         let alive = look.alive.max(1);
         for semaphore in look.semaphores {
-            let policies = services.policies(&semaphore);
+            let mut policies = services.policies(&semaphore);
+            let kinds = policies.len();
+            let free = semaphore.max_permits - semaphore.in_use;
             let held = i64::try_from(held(&semaphore.name)).unwrap_or(i64::MAX);
             let hoards = held.saturating_mul(alive) > semaphore.max_permits;
-            if hoards || policies.len() < semaphore.kinds.len() {
+            if hoards || kinds < semaphore.kinds.len() {
                 self.crowded.push(semaphore.name.clone());
+            }
+            for paused in &look.paused {
+                let held = policies
+                    .extract_if(.., |policy| paused.holds(&semaphore.name, &policy.kind, &policy.downstream))
+                    .collect::<Vec<_>>();
+                let Some(wait) = paused.probe_in().filter(|_| !held.is_empty()) else { continue };
+                if wait.is_zero() && free > 0 {
+                    self.probes.push_back((semaphore.name.clone(), paused.name.clone(), held));
+                } else if !wait.is_zero() {
+                    probe_in = Some(probe_in.map_or(wait, |other| other.min(wait)));
+                }
             }
             if policies.is_empty() {
                 continue;
             }
-            let free = semaphore.max_permits - semaphore.in_use;
             if free > 0 {
                 // Leave the others theirs; what nobody takes is there at the next look.
                 let share = usize::try_from((free + alive - 1) / alive).unwrap_or(1);
@@ -113,6 +130,9 @@ impl Looking {
         self.at = now + pause.mul_f64(0.75 + 0.25 * fastrand::f64());
         if std::mem::take(&mut self.woken) {
             self.at = if self.ready.is_empty() { now } else { now + CROWDED };
+        }
+        if let Some(wait) = probe_in {
+            self.at = self.at.min(now + wait.mul_f64(1.0 + 0.1 * fastrand::f64()));
         }
         // What is overdue is promoted first.
         if let Some(due) = look.next_due.filter(|due| !due.is_zero()) {
@@ -226,7 +246,10 @@ impl Loop {
             if want > 0 && self.looking.let_go(&semaphore) {
                 want -= 1;
             }
-            return Some(Job::Exchange { consumer, semaphore, ended, want, policies });
+            return Some(Job::Exchange { consumer, semaphore, ended, want, policies, probe: None });
+        }
+        if let Some((downstream, probe)) = self.passed_probe() {
+            return Some(Job::Reopen { downstream, probe });
         }
         self.late.pop().map(|(consumer, ended)| Job::Late { consumer, ended })
     }
@@ -243,7 +266,14 @@ impl Loop {
         {
             let policies = self.looking.policies(&semaphore);
             let want = share.min(free_slots);
-            return Some(Job::Exchange { consumer, semaphore, ended: Vec::new(), want, policies });
+            let (ended, probe) = (Vec::new(), None);
+            return Some(Job::Exchange { consumer, semaphore, ended, want, policies, probe });
+        }
+        if free_slots > 0
+            && let Some((semaphore, downstream, policies)) = self.looking.probes.pop_front()
+        {
+            let (ended, probe) = (Vec::new(), Some(downstream));
+            return Some(Job::Exchange { consumer, semaphore, ended, want: 1, policies, probe });
         }
         // Also while every slot is busy: a hand-over goes by what the last look showed.
         (Moment::now() >= self.looking.at).then(|| {

@@ -9,12 +9,20 @@ use tokio_util::sync::CancellationToken;
 use super::Service;
 use crate::clock::Clock;
 use crate::downstream::{Call, within};
-use crate::model::{Claim, End, Ended, Outcome, Verdict, Why};
+use crate::model::{Claim, End, Ended, Outcome, Signal, Verdict, Why};
+
+/// What a call is to its downstream.
+pub(super) struct Of {
+    pub(super) downstream: String,
+    /// The one call that may tell whether it is up again.
+    pub(super) probe: bool,
+}
 
 /// Calls the downstream once for this claim. `abort` gives the call up; the claim itself ends in every case.
 pub(super) async fn run(
     claim: Claim,
     service: Service,
+    of: Of,
     installation: &str,
     clock: &Clock,
     abort: &CancellationToken,
@@ -51,7 +59,14 @@ pub(super) async fn run(
         };
         (outcome, Some(called))
     };
-    claim.end(&outcome, called, &limits.retry, fastrand::f64())
+    let down = match &outcome.verdict {
+        Verdict::Down { after, .. } => Some(after.unwrap_or_default().min(limits.retry.backoff_cap)),
+        _ => None,
+    };
+    // A call that we gave up ourselves tells nothing.
+    let up = of.probe && called.is_some() && !matches!(outcome.verdict, Verdict::HandedBack { .. });
+    let signal = (down.is_some() || up).then_some(Signal { downstream: of.downstream, down });
+    Ended { signal, ..claim.end(&outcome, called, &limits.retry, fastrand::f64()) }
 }
 
 async fn answer(call: &Call, service: &Service, limit: Duration) -> Outcome {
@@ -123,7 +138,8 @@ mod tests {
         clock.advance(ago);
         let handler = Arc::new(Does(AtomicU32::new(0), does));
         let service = Service { semaphore: "default".to_owned(), limits, handler: handler.clone() };
-        let ended = run(claim, service, "here", &clock, abort).await;
+        let of = Of { downstream: "a".to_owned(), probe: false };
+        let ended = run(claim, service, of, "here", &clock, abort).await;
         Seen { ended, calls: handler.0.load(Ordering::SeqCst) }
     }
 

@@ -7,6 +7,9 @@ use crate::downstream::Handler;
 use crate::model::Limits;
 use crate::store::{Policy, SemaphoreLook};
 
+/// Who serves every kind that has no service of its own.
+const REST: &str = "default";
+
 /// How a kind is served.
 #[derive(Clone)]
 pub struct Service {
@@ -41,6 +44,11 @@ impl Services {
         self.named.get(kind).or(self.rest.as_ref())
     }
 
+    /// The downstream that serves this kind, by its name in the configuration.
+    pub fn downstream<'a>(&self, kind: &'a str) -> &'a str {
+        if self.named.contains_key(kind) { kind } else { REST }
+    }
+
     /// The semaphores whose permits are needed.
     pub fn semaphores(&self) -> Vec<String> {
         let names: BTreeSet<_> =
@@ -48,7 +56,7 @@ impl Services {
         names.into_iter().cloned().collect()
     }
 
-    /// The kinds with due tasks under this semaphore that are ours to claim.
+    /// The kinds with due tasks under this semaphore that are ours to claim, paused or not.
     pub fn policies(&self, look: &SemaphoreLook) -> Vec<Policy> {
         let ours = look.kinds.iter().filter_map(|kind| {
             let service = self.of(kind).filter(|service| service.semaphore == look.name)?;
@@ -57,6 +65,7 @@ impl Services {
                 hold: service.limits.hold(),
                 max_attempts: service.limits.retry.max_attempts,
                 on_abandon: service.limits.on_abandon,
+                downstream: self.downstream(kind).to_owned(),
             })
         });
         ours.collect()

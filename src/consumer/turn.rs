@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use super::heart::{Heart, Pulse, Roster};
 use super::job::{Answer, Job, Over};
 use super::plan::Looking;
-use super::run::run;
+use super::run::{Of, run};
 use super::{Consumer, Exit, Options, Services};
 use crate::clock::{Clock, Instant};
 use crate::event::Event;
-use crate::model::{Attempt, Claim, Ended, Lease, RunAt};
+use crate::model::{Attempt, Claim, Ended, Lease, RunAt, Signal};
 use crate::shutdown::{Shutdown, Stage};
 use crate::store::{Database, Error, Exchanged, Left, Recorded, Registration, Store};
 use crate::wake::Wake;
@@ -34,6 +34,8 @@ pub(super) struct Slot {
     /// Hanging up stops the downstream, so hang up before the lease can be taken.
     stops_on_disconnect: bool,
     abort: CancellationToken,
+    /// It is the probe of this downstream, which is not down where the call still goes on at that moment.
+    probe: Option<(String, Moment)>,
 }
 
 /// An ended claim, and the id it was claimed under.
@@ -87,6 +89,9 @@ pub(super) struct Loop {
 pub(super) const BATCH: usize = 200;
 /// After giving up, how long the ends may take to be recorded.
 const LAST_WORDS: Duration = Database::LIMIT.saturating_mul(2);
+
+/// A downstream that is down says so within its connect timeout and this.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// With nothing to record, how long taking leave may take.
 const LEAVE: Duration = Duration::from_secs(3);
@@ -220,6 +225,7 @@ impl Loop {
             (idle && self.not_before > now).then_some(self.not_before),
             self.give_up_at.filter(|_| self.stop_at.is_none()),
             self.stop_at,
+            self.slots.values().filter_map(|slot| slot.probe.as_ref()).map(|(_, at)| *at).min(),
         ];
         let turn = due.into_iter().flatten().min().unwrap_or(now);
         // A moment that has just passed must not make the loop spin.
@@ -265,8 +271,8 @@ impl Loop {
 
     fn answered(&mut self, job: Job, sent: Instant, answer: Answer) {
         match (job, answer) {
-            (Job::Exchange { consumer, semaphore, ended, want, .. }, Answer::Exchanged(exchanged)) => {
-                self.exchanged(&consumer, &semaphore, ended, want, exchanged);
+            (Job::Exchange { consumer, semaphore, ended, want, probe, .. }, Answer::Exchanged(exchanged)) => {
+                self.exchanged(&consumer, &semaphore, ended, want, probe.as_deref(), exchanged);
             }
             (Job::Register(registration), Answer::Registered) => {
                 let id: Arc<str> = registration.id.into();
@@ -284,10 +290,21 @@ impl Loop {
             }
             (_, Answer::Promoted(promoted)) => self.looking.promoted(promoted),
             (_, Answer::Reconciled(attempts)) if attempts > 0 => Event::HandedBack { attempts }.emit(),
+            (Job::Reopen { downstream, .. }, Answer::Reopened(true)) => {
+                Event::Downstream { downstream: &downstream, down: false }.emit();
+                self.looking.later(Duration::ZERO);
+            }
             (_, Answer::Left(Left::Draining)) => self.told_draining = true,
             (_, Answer::Left(Left::Gone)) => self.left = true,
             // Each job answers in kind.
-            (_, Answer::Registered | Answer::Exchanged(_) | Answer::Late(_) | Answer::Reconciled(_)) => {}
+            (
+                _,
+                Answer::Registered
+                | Answer::Exchanged(_)
+                | Answer::Late(_)
+                | Answer::Reconciled(_)
+                | Answer::Reopened(_),
+            ) => {}
         }
     }
 
@@ -297,6 +314,7 @@ impl Loop {
         semaphore: &str,
         ended: Vec<Ended>,
         want: usize,
+        probe: Option<&str>,
         exchanged: Exchanged,
     ) {
         self.record_only = false;
@@ -307,7 +325,7 @@ impl Loop {
         let claims = exchanged.claims.len();
         // First of all: each of them holds a permit by now.
         for claim in exchanged.claims {
-            self.start_call(consumer, claim);
+            self.start_call(consumer, claim, probe);
         }
         for (ended, recorded) in ended.into_iter().zip(exchanged.recorded) {
             match recorded {
@@ -316,12 +334,20 @@ impl Loop {
                         self.looking.later(delay);
                     }
                     Event::Ended { attempt: ended.attempt, settlement: &ended.settlement }.emit();
+                    if let Some(Signal { downstream, down }) = &ended.signal {
+                        Event::Downstream { downstream, down: down.is_some() }.emit();
+                        // Its pause, or what waited for its end, is to be seen.
+                        self.looking.later(Duration::ZERO);
+                    }
                 }
                 Recorded::Lost => self.late.push((consumer.clone(), ended)),
             }
         }
         if !hand_over && claims > 0 {
             self.looking.keep_for_now();
+        }
+        if probe.is_some() {
+            return;
         }
         if claims < want {
             self.looking.ran_short(semaphore, claims);
@@ -330,8 +356,19 @@ impl Loop {
         }
     }
 
+    /// A probe that has gone on for so long that its downstream is neither refusing connections nor answering that it is
+    /// down.
+    pub(super) fn passed_probe(&mut self) -> Option<(String, Attempt)> {
+        let now = Moment::now();
+        let mut passed =
+            self.slots.iter_mut().filter(|(_, slot)| slot.probe.as_ref().is_some_and(|(_, at)| *at <= now));
+        passed
+            .next()
+            .and_then(|(attempt, slot)| slot.probe.take().map(|(downstream, _)| (downstream, *attempt)))
+    }
+
     /// Starts the call of a claim. One that was sent under an earlier id is never started: it is the reclaimer's.
-    fn start_call(&mut self, consumer: &Arc<str>, claim: Claim) {
+    fn start_call(&mut self, consumer: &Arc<str>, claim: Claim, probe: Option<&str>) {
         if self.id.as_ref() != Some(consumer) {
             Event::Lost { attempt: claim.attempt }.emit();
             return;
@@ -339,16 +376,20 @@ impl Loop {
         let Some(service) = self.services.of(&claim.kind).cloned() else { return };
         Event::Claimed { attempt: claim.attempt, kind: &claim.kind, semaphore: &claim.semaphore }.emit();
         let abort = CancellationToken::new();
+        let passed = Moment::now() + service.limits.connect_timeout + PATIENCE;
         let slot = Slot {
             owner: consumer.clone(),
             semaphore: claim.semaphore.clone(),
             lost: false,
             stops_on_disconnect: service.limits.stops_on_disconnect,
             abort: abort.clone(),
+            probe: probe.map(|downstream| (downstream.to_owned(), passed)),
         };
         self.slots.insert(claim.attempt, slot);
         let (owner, installation, clock) = (consumer.clone(), self.installation.clone(), self.clock.clone());
-        self.calls.spawn(async move { (owner, run(claim, service, &installation, &clock, &abort).await) });
+        let of = Of { downstream: self.services.downstream(&claim.kind).to_owned(), probe: probe.is_some() };
+        self.calls
+            .spawn(async move { (owner, run(claim, service, of, &installation, &clock, &abort).await) });
     }
 
     /// Trouble is waited out: what the job carried goes back, and the next one comes after a growing, jittered pause.
@@ -371,6 +412,7 @@ impl Loop {
             }
             Job::Late { consumer, ended } => self.late.push((consumer, ended)),
             Job::Reconcile { .. } => self.reconcile = true,
+            Job::Reopen { .. } => {} // its end does it, too
             Job::Register(_) | Job::Look(_) | Job::Promote | Job::Leave { .. } => {}
         }
     }

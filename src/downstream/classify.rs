@@ -7,11 +7,12 @@
 //! | seen | task | permit |
 //! |---|---|---|
 //! | 2xx | succeeded | free |
-//! | 408, 425, 429, 5xx and beyond | again, not before `Retry-After` | free |
-//! | other 4xx, 3xx | failed | free |
+//! | 503, or what `down_statuses` says | again, costing no attempt, once the downstream is up | free |
+//! | 408, 425, 429, 5xx and beyond, and what `retry_statuses` adds | again, not before `Retry-After` | free |
+//! | other 4xx, 3xx, and what `fail_statuses` adds | failed | free |
 //! | 1xx as the last word | failed | cools: the connection now speaks something else |
 //! | any status in `unclear_statuses` | as above | cools |
-//! | refused, unknown host, TLS failed | again | free: nothing was sent |
+//! | refused, unknown host, TLS failed | again, costing no attempt, once the downstream is up | free: nothing was sent |
 //! | connection broke before the answer's end | again | cools |
 //! | we stopped waiting | again | cools, unless the downstream stops when we hang up |
 
@@ -26,6 +27,9 @@ use crate::model::{End, Outcome, Verdict, Why};
 
 /// Statuses that mean "still working", or come from a gateway in front of a downstream that may be.
 pub const UNCLEAR_STATUSES: [u16; 9] = [202, 408, 502, 504, 520, 521, 522, 523, 524];
+
+/// Statuses that mean "not now, whoever asks".
+pub const DOWN_STATUSES: [u16; 1] = [503];
 
 /// The most of an answer that is kept, in bytes.
 pub const MAX_RESULT_BYTES: usize = 64 << 10;
@@ -74,6 +78,12 @@ pub struct Rules {
     pub stops_on_disconnect: bool,
     /// The most of an answer that is kept, in bytes.
     pub max_result_bytes: usize,
+    /// These statuses say that the downstream as a whole is down.
+    pub down_statuses: BTreeSet<u16>,
+    /// After these statuses another attempt may do better, besides those of the table above.
+    pub retry_statuses: BTreeSet<u16>,
+    /// After these statuses none will, whatever else is said of them.
+    pub fail_statuses: BTreeSet<u16>,
 }
 
 impl Default for Rules {
@@ -82,6 +92,9 @@ impl Default for Rules {
             unclear_statuses: UNCLEAR_STATUSES.into(),
             stops_on_disconnect: false,
             max_result_bytes: MAX_RESULT_BYTES,
+            down_statuses: DOWN_STATUSES.into(),
+            retry_statuses: BTreeSet::new(),
+            fail_statuses: BTreeSet::new(),
         }
     }
 }
@@ -92,12 +105,12 @@ pub fn classify(seen: Seen, rules: &Rules) -> Outcome {
         Seen::Answer { status, retry_after, body, more } => {
             let unclear = rules.unclear_statuses.contains(&status) || status < 200;
             Outcome {
-                verdict: verdict(status, retry_after, &body, more, rules),
+                verdict: verdict(status, retry_after, &body, more, unclear, rules),
                 end: if unclear { End::Unclear(Why::Status) } else { End::Clear },
                 status: Some(status),
             }
         }
-        Seen::NotConnected(error) => again(&error, End::Clear, None),
+        Seen::NotConnected(error) => Outcome::down(clean(error.as_bytes(), false, ERROR_MAX), None),
         Seen::Broken { status, error } => again(&error, End::Unclear(Why::Connection), status),
         Seen::TimedOut { status, error } => {
             let end = if rules.stops_on_disconnect { End::Stopped } else { End::Unclear(Why::Timeout) };
@@ -106,14 +119,27 @@ pub fn classify(seen: Seen, rules: &Rules) -> Outcome {
     }
 }
 
-fn verdict(status: u16, after: Option<Duration>, body: &[u8], more: bool, rules: &Rules) -> Verdict {
+fn verdict(
+    status: u16,
+    after: Option<Duration>,
+    body: &[u8],
+    more: bool,
+    unclear: bool,
+    rules: &Rules,
+) -> Verdict {
+    // RFC 9110, 15: a status beyond 599 is invalid and treated like a 5xx.
+    let again = matches!(status, 408 | 425 | 429 | 500..) || rules.retry_statuses.contains(&status);
     match status {
         200..=299 => {
             let result = clean(body, more, rules.max_result_bytes);
             Verdict::Succeeded { result: Some(result).filter(|text| !text.is_empty()) }
         }
-        // RFC 9110, 15: a status beyond 599 is invalid and treated like a 5xx.
-        408 | 425 | 429 | 500.. => Verdict::Retry { error: error(status, body, more), after },
+        _ if rules.fail_statuses.contains(&status) => Verdict::Failed { error: error(status, body, more) },
+        // Where the call may still run, it was taken on.
+        _ if rules.down_statuses.contains(&status) && !unclear => {
+            Verdict::Down { error: error(status, body, more), after }
+        }
+        _ if again => Verdict::Retry { error: error(status, body, more), after },
         _ => Verdict::Failed { error: error(status, body, more) },
     }
 }

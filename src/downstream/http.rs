@@ -23,6 +23,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,7 +33,7 @@ use reqwest::{Certificate, Client, Method, Request, Response, Url};
 use super::secrets::Secrets;
 use super::text::{ERROR_MAX, chain, percent_encode};
 use super::{Call, Handler, Rules, Seen, classify, retry_after, within};
-use crate::model::Outcome;
+use crate::model::{Outcome, Verdict};
 
 /// Pause before the first keep-alive probe of a silent connection, and between probes.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -81,6 +82,12 @@ pub struct HttpOptions {
     pub tcp_user_timeout: Duration,
     /// After these statuses the call may still run.
     pub unclear_statuses: BTreeSet<u16>,
+    /// These statuses say that the downstream as a whole is down.
+    pub down_statuses: BTreeSet<u16>,
+    /// After these statuses another attempt may do better, as after 408, 425, 429 and 5xx.
+    pub retry_statuses: BTreeSet<u16>,
+    /// After these statuses none will, whatever else is said of them.
+    pub fail_statuses: BTreeSet<u16>,
     /// The downstream ends a call when its caller hangs up.
     pub stops_on_disconnect: bool,
     /// The most of an answer that is kept, in bytes; the rest is read and thrown away.
@@ -89,7 +96,8 @@ pub struct HttpOptions {
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        let Rules { unclear_statuses, stops_on_disconnect, max_result_bytes } = Rules::default();
+        let Rules { unclear_statuses, stops_on_disconnect, max_result_bytes, down_statuses, .. } =
+            Rules::default();
         Self {
             url: "http://127.0.0.1:9000/call".to_owned(),
             method: "POST".to_owned(),
@@ -102,6 +110,9 @@ impl Default for HttpOptions {
             unclear_statuses,
             stops_on_disconnect,
             max_result_bytes,
+            down_statuses,
+            retry_statuses: BTreeSet::new(),
+            fail_statuses: BTreeSet::new(),
         }
     }
 }
@@ -169,6 +180,8 @@ pub struct Http {
     read_timeout: Duration,
     rules: Rules,
     secrets: Secrets,
+    /// How many calls were answered otherwise than that it is down.
+    well: AtomicU64,
 }
 
 impl fmt::Debug for Http {
@@ -215,7 +228,11 @@ impl Http {
                 unclear_statuses: options.unclear_statuses,
                 stops_on_disconnect: options.stops_on_disconnect,
                 max_result_bytes: options.max_result_bytes,
+                down_statuses: options.down_statuses,
+                retry_statuses: options.retry_statuses,
+                fail_statuses: options.fail_statuses,
             },
+            well: AtomicU64::new(0),
         })
     }
 
@@ -282,7 +299,25 @@ impl Http {
 impl Handler for Http {
     async fn call(&self, call: &Call) -> Outcome {
         match self.request(call) {
-            Ok(request) => classify(self.exchange(request).await, &self.rules),
+            Ok(request) => {
+                let before = self.well.load(Ordering::Relaxed);
+                let mut outcome = classify(self.exchange(request).await, &self.rules);
+                let answered = outcome.status.is_some();
+                match outcome.verdict {
+                    // Others were served meanwhile: it is not down, it does not want this call.
+                    Verdict::Down { error, after }
+                        if answered && self.well.load(Ordering::Relaxed) != before =>
+                    {
+                        outcome.verdict = Verdict::Retry { error, after };
+                    }
+                    Verdict::Down { .. } => {}
+                    _ if answered => {
+                        self.well.fetch_add(1, Ordering::Relaxed);
+                    }
+                    _ => {}
+                }
+                outcome
+            }
             Err(error) => {
                 Outcome::failed(format!("the request cannot be built: {}", chain(&error.without_url())))
             }

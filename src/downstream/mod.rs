@@ -11,7 +11,7 @@ mod secrets;
 pub mod stub;
 mod text;
 
-pub use classify::{MAX_RESULT_BYTES, Rules, Seen, UNCLEAR_STATUSES, classify, retry_after};
+pub use classify::{DOWN_STATUSES, MAX_RESULT_BYTES, Rules, Seen, UNCLEAR_STATUSES, classify, retry_after};
 pub use http::{BadHttp, Http, HttpOptions};
 pub use probe::{Probe, Probed, Question};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Outcome, Retry, Settlement, Standing, settle};
+use super::{Outcome, Retry, RunAt, Settlement, Standing, Verdict, settle};
 use crate::clock::Instant;
 
 /// One attempt of one task, for ever: `claim_no` only grows, so the pair never names another attempt.
@@ -39,13 +39,36 @@ pub struct Claim {
 impl Claim {
     /// The end of this claim. `called` is when the call began, where it did; `luck` is drawn evenly from `0.0..1.0`.
     pub fn end(self, outcome: &Outcome, called: Option<Instant>, retry: &Retry, luck: f64) -> Ended {
+        let mut settlement = settle(self.standing, outcome, retry, luck);
+        if let (Verdict::Down { .. }, Some(RunAt::In(delay))) = (&outcome.verdict, &mut settlement.run_at) {
+            // Longer each time: a task that alone gets such answers must not be every other probe.
+            let times = self.attempt.claim_no - i64::from(settlement.attempts);
+            *delay = Signal::pause(u32::try_from(times).unwrap_or(u32::MAX)).mul_f64(luck.clamp(0.0, 1.0));
+        }
         Ended {
             attempt: self.attempt,
             semaphore: self.semaphore,
             called_after: called.map(|instant| instant.since(self.sent)),
             status: outcome.status,
-            settlement: settle(self.standing, outcome, retry, luck),
+            settlement,
+            signal: None,
         }
+    }
+}
+
+/// What an end says about its downstream as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// Which downstream.
+    pub downstream: String,
+    /// `Some`: it is down, and wants to be left alone for so long. `None`: a probe found it up.
+    pub down: Option<Duration>,
+}
+
+impl Signal {
+    /// How long a downstream that was found down so many times in a row is left alone: 1 s, 2 s, 4 s, at most 30 s.
+    pub fn pause(times: u32) -> Duration {
+        Duration::from_secs((1 << times.saturating_sub(1).min(5)).min(30))
     }
 }
 
@@ -63,4 +86,6 @@ pub struct Ended {
     pub status: Option<u16>,
     /// What becomes of task and permit.
     pub settlement: Settlement,
+    /// What it says about its downstream; most ends say nothing.
+    pub signal: Option<Signal>,
 }

@@ -13,6 +13,8 @@ pub enum Verdict {
     Retry { error: String, after: Option<Duration> },
     /// No attempt will do better.
     Failed { error: String },
+    /// The downstream as a whole is down: costs no attempt, and nobody else need try before `after`.
+    Down { error: String, after: Option<Duration> },
     /// Never sent, or cut short by our own shutdown: costs no attempt.
     HandedBack { error: String },
     /// Its owner vanished; said by the reclaimer.
@@ -114,6 +116,12 @@ impl Outcome {
     /// A clear failure that is worth another attempt.
     pub fn retry(error: impl Into<String>, after: Option<Duration>) -> Self {
         Self::clear(Verdict::Retry { error: error.into(), after })
+    }
+
+    /// The downstream refused to be called at all, whatever the task: costs no attempt, and the fleet's claims on it pause
+    /// until one call finds it up again.
+    pub fn down(error: impl Into<String>, after: Option<Duration>) -> Self {
+        Self::clear(Verdict::Down { error: error.into(), after })
     }
 
     /// No request was sent: costs neither an attempt nor a cooling.

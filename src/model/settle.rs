@@ -122,6 +122,10 @@ pub fn settle(standing: Standing, outcome: &Outcome, retry: &Retry, luck: f64) -
             again("failed", error, retry.delay(standing.attempts, luck, *after), standing.attempts)
         }
         Verdict::Abandoned { error } => again("abandoned", error, Duration::ZERO, standing.attempts),
+        Verdict::Down { error, .. } => {
+            // What holds it up is the downstream's pause; but the next probe is another task's.
+            again("handed_back", error, Duration::from_secs(1), standing.attempts.saturating_sub(1))
+        }
         Verdict::HandedBack { error } => {
             again("handed_back", error, Duration::ZERO, standing.attempts.saturating_sub(1))
         }
@@ -222,6 +226,13 @@ mod tests {
     }
 
     #[test]
+    fn a_downstream_that_is_down_costs_no_attempt() {
+        let down = settled(Standing { attempts: 3, ..FIRST }, &Outcome::down("refused", None));
+        assert_eq!((down.state, down.attempts, down.cooling), (State::Scheduled, 2, None));
+        assert_eq!((down.outcome, down.error.as_deref()), ("handed_back", Some("refused")));
+    }
+
+    #[test]
     fn every_settlement_moves_along_the_transition_table() {
         let errors = || "e".to_owned();
         let verdicts = [
@@ -229,6 +240,7 @@ mod tests {
             Verdict::Retry { error: errors(), after: None },
             Verdict::Failed { error: errors() },
             Verdict::HandedBack { error: errors() },
+            Verdict::Down { error: errors(), after: None },
             Verdict::Abandoned { error: errors() },
             Verdict::Cancelled { error: errors() },
         ];

@@ -48,6 +48,8 @@ pub struct NewTask {
     pub on_abandon: Option<OnAbandon>,
     /// Whose permits it needs; `default` where `None`.
     pub semaphore: Option<String>,
+    /// Not worth starting from then on: cancelled where nobody has claimed it by then. A delay counts from its enqueueing.
+    pub expires: Option<RunAt>,
     /// The job it is a run of; only schedules set it.
     pub job: Option<String>,
     /// Who asked: `api`, `cli`, ….
@@ -185,6 +187,10 @@ pub struct Task {
     pub error: Option<String>,
     /// Who asked.
     pub source: String,
+    /// How much of the priority came with age: what was asked for is so much less.
+    pub aged: u32,
+    /// Not worth starting from then on.
+    pub expires_at: Option<Timestamp>,
 }
 
 /// A semaphore and what its permits do.

@@ -163,6 +163,7 @@ impl Unit for Cancel<'_> {
                     called_after: None,
                     status: None,
                     settlement: settle(row.standing()?, &outcome, &Retry::default(), 0.0),
+                    signal: None,
                 };
                 record(tx, self.who, &[&ended]).await?;
                 Cancelled::Cooling

@@ -105,6 +105,12 @@ fn encode(task: &NewTask) -> serde_json::Value {
         RunAt::In(delay) | RunAt::AfterCooling(delay) => (None, micros(delay)),
         RunAt::At(instant) => (Some(instant.as_microsecond()), 0),
     };
+    let (expires_at, expires_in) = match task.expires {
+        None => (None, None),
+        Some(RunAt::Now) => (None, Some(0)),
+        Some(RunAt::In(delay) | RunAt::AfterCooling(delay)) => (None, Some(micros(delay))),
+        Some(RunAt::At(instant)) => (Some(instant.as_microsecond()), None),
+    };
     json!({
         "kind": task.kind,
         "semaphore": task.semaphore.as_deref().unwrap_or("default"),
@@ -118,5 +124,7 @@ fn encode(task: &NewTask) -> serde_json::Value {
         "on_abandon": task.on_abandon.map(OnAbandon::as_str),
         "source": task.source,
         "job": task.job,
+        "expires_at": expires_at,
+        "expires_in": expires_in,
     })
 }

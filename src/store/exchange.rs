@@ -1,6 +1,7 @@
 //! The exchange: end some claims and take others, in one transaction. Claim, finish and hand-over are this one operation.
 //!
 //! ```text
+//!  0. a downstream is down, or up again, or ours to probe: its pause, rarely       (the first lock)
 //!  1. log our own ended rows, which locks them, ids ascending     (what waits on task rows comes first)
 //!  2. cool, settle                                                (all fenced by claim_no)
 //!  3. more permits wanted than we free?  yes: lock the semaphore, read what is free under the lock
@@ -21,12 +22,14 @@ use serde_json::json;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
+use super::pause::{heed, may_probe, probing};
 use super::record::{encode, log, permits, settle};
-use super::rows::{Read, micros};
+use super::rows::{Read, bad, micros};
 use super::unit::{How, Tx, Unit};
+use super::upkeep::lapse;
 use super::{Result, Store};
 use crate::clock::Instant;
-use crate::model::{Attempt, Claim, Ended, OnAbandon};
+use crate::model::{Attempt, Claim, Ended, OnAbandon, Paused};
 
 /// A kind that may be claimed, with what its tasks get where they do not say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub struct Policy {
     pub max_attempts: u32,
     /// What an unclear end does.
     pub on_abandon: OnAbandon,
+    /// Which downstream serves it: nothing is claimed while that is paused.
+    pub downstream: String,
 }
 
 impl Policy {
@@ -48,6 +53,7 @@ impl Policy {
             "hold": micros(self.hold),
             "max_attempts": self.max_attempts,
             "on_abandon": self.on_abandon.as_str(),
+            "downstream": self.downstream,
         })
     }
 }
@@ -67,6 +73,8 @@ pub struct Exchange<'a> {
     pub policies: &'a [Policy],
     /// The instant before this exchange is sent.
     pub sent: Instant,
+    /// A downstream that is paused because it was down: whatever is claimed is the probe, if the time for one has come.
+    pub probe: Option<&'a str>,
 }
 
 /// What became of one ended claim.
@@ -109,6 +117,8 @@ pub struct Look {
     pub alive: i64,
     /// How long until the next scheduled task is due; zero where one is overdue; `None` where none is scheduled.
     pub next_due: Option<Duration>,
+    /// What is paused, anywhere.
+    pub paused: Vec<Paused>,
 }
 
 impl Store {
@@ -152,6 +162,10 @@ impl Unit for LookUnit<'_> {
             look.next_due = row
                 .int_or_null("next_due")?
                 .map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or_default()));
+            let paused = row.text_or_null("paused")?.filter(|_| look.semaphores.is_empty());
+            if let Some(paused) = paused {
+                look.paused = serde_json::from_str(&paused).map_err(|error| bad("paused", error))?;
+            }
             let name = row.text("name")?;
             // Rows of one semaphore come together.
             if look.semaphores.last().is_none_or(|last| last.name != name) {
@@ -218,9 +232,19 @@ impl Unit for Exchange<'_> {
     const NAME: &'static str = "exchange";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Exchanged> {
+        for ended in self.ended {
+            heed(tx, self.consumer, ended).await?;
+        }
+        let may_claim = match self.probe {
+            Some(downstream) => may_probe(tx, downstream).await?,
+            None => true,
+        };
         let (recorded, ours) = self.sort_out(tx).await?;
         let freed = settle(tx, &ours).await?;
-        let claims = self.take(tx, freed).await?;
+        let claims = if may_claim { self.take(tx, freed).await? } else { Vec::new() };
+        if let (Some(downstream), Some(claim)) = (self.probe, claims.first()) {
+            probing(tx, downstream, claim.attempt).await?;
+        }
         permits(tx, self.semaphore, i64::try_from(claims.len()).unwrap_or(i64::MAX) - freed).await?;
         Ok(Exchanged { recorded, claims })
     }
@@ -229,8 +253,13 @@ impl Unit for Exchange<'_> {
 impl Exchange<'_> {
     /// Does every end free its permit for good, and is a task wanted for each of them?
     fn swaps(&self) -> bool {
-        let freed = |ended: &Ended| ended.settlement.cooling.is_none() && ended.settlement.state.is_final();
-        !self.ended.is_empty() && self.want == self.ended.len() && self.ended.iter().all(freed)
+        let freed = |ended: &Ended| {
+            ended.settlement.cooling.is_none() && ended.settlement.state.is_final() && ended.signal.is_none()
+        };
+        self.probe.is_none()
+            && !self.ended.is_empty()
+            && self.want == self.ended.len()
+            && self.ended.iter().all(freed)
     }
 
     /// Logs the ended claims that are still ours, and answers which they are and what became of the others.
@@ -280,11 +309,15 @@ impl Exchange<'_> {
             return Ok(Vec::new());
         }
         let mut room = most;
+        let mut expired = Vec::new();
         let mut picked: Vec<((i64, i64, i64), Picked<'_>)> = Vec::new();
         for policy in self.policies {
             let rows = sqlx::query(tx.sql.pick)
                 .bind(self.semaphore)
                 .bind(&*policy.kind)
+                .bind(self.semaphore)
+                .bind(&*policy.kind)
+                .bind(self.probe.map_or(&*policy.downstream, |_| ""))
                 .bind(most)
                 .fetch_all(&mut *tx.conn)
                 .await?;
@@ -293,10 +326,15 @@ impl Exchange<'_> {
                 if want <= freed {
                     room = row.int_or_null("free")?.unwrap_or(-freed).min(0) + freed;
                 }
+                if row.int("expired")? != 0 {
+                    expired.push(row.int("id")?);
+                    continue;
+                }
                 let order = (-row.int("priority")?, row.int("run_at")?, row.int("id")?);
                 picked.push((order, Picked { row, policy }));
             }
         }
+        lapse(tx, expired).await?;
         picked.sort_by_key(|(order, _)| *order);
         picked.truncate(usize::try_from(room.clamp(0, most)).unwrap_or(usize::MAX));
         if picked.is_empty() {

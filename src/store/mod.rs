@@ -20,6 +20,7 @@ mod explain;
 mod filesystem;
 mod jobs;
 mod migrate;
+mod pause;
 mod prune;
 mod record;
 mod rows;
@@ -46,7 +47,7 @@ pub use schedule::{Due, EndedRun, Run, ScheduleLook};
 pub use server::{Product, Server};
 pub use sql::Dialect;
 pub use upkeep::{Check, Cooling, Expired, Repair};
-pub use view::{Action, AttemptLog, ConsumerRow, Filter, FiredBy, RecentRun};
+pub use view::{Action, AttemptLog, ConsumerRow, Filter, FiredBy, RecentRun, Retryable};
 
 pub(crate) use sql::Sql;
 #[cfg(feature = "cli")]

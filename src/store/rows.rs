@@ -139,6 +139,8 @@ pub(super) fn task(row: &AnyRow, payload: Option<String>) -> sqlx::Result<Task> 
         result: row.text_or_null("result")?,
         error: row.text_or_null("error")?,
         source: row.text("source")?,
+        aged: row.count("aged")?,
+        expires_at: row.instant_or_null("expires_at")?,
     })
 }
 

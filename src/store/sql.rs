@@ -27,7 +27,7 @@ macro_rules! statements {
             migrations: &[
                 include_str!(concat!("../../sql/", $folder, "/migrations/0001_core.sql")),
                 include_str!(concat!("../../sql/", $folder, "/migrations/0002_schedules.sql")),
-                "SELECT 3", // its place
+                include_str!(concat!("../../sql/", $folder, "/migrations/0003_life.sql")),
                 "SELECT 4", // its place
                 include_str!(concat!("../../sql/", $folder, "/migrations/0005_retention.sql")),
             ],
@@ -46,6 +46,7 @@ statements! {
     semaphores holders consumers set_max add_semaphore task list states attempts actions act standing cools_until
     cancel revive evidence accept sweep
     schedules due_triggers ended_runs job_lock live_run advance arm wait_for ran note_instant overlapped
+    retryable pauses pause resume trip still_down probe probing found_up lapsed lapse level age
     jobs triggers instants add_job add_trigger set_trigger remove_job remove_trigger
     recent ahead fired_by
     finished unneeded surplus old_instants old_actions forget_attempts forget_actions_of forget_tasks forget_instants

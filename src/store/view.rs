@@ -100,10 +100,33 @@ pub struct ConsumerRow {
 impl ConsumerRow {
     /// Whether it claims tasks of this kind under this semaphore.
     pub fn serves(&self, kind: &str, semaphore: &str) -> bool {
-        let serves: std::collections::BTreeMap<String, String> =
-            serde_json::from_str(&self.serves).unwrap_or_default();
+        let serves = self.kinds();
         serves.get(kind).or_else(|| serves.get("*")).is_some_and(|name| name == semaphore)
     }
+
+    /// Whether it has a downstream for this kind alone.
+    pub fn names(&self, kind: &str) -> bool {
+        self.kinds().contains_key(kind)
+    }
+
+    fn kinds(&self) -> std::collections::BTreeMap<String, String> {
+        serde_json::from_str(&self.serves).unwrap_or_default()
+    }
+}
+
+/// Which failed and cancelled tasks; `None` is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retryable {
+    /// Only failed ones, or only cancelled ones.
+    pub state: Option<State>,
+    /// Only of this kind.
+    pub kind: Option<String>,
+    /// Only with this text in their error.
+    pub error: Option<String>,
+    /// Only those that ended at this instant or later.
+    pub since: Option<Timestamp>,
+    /// Only those that ended before this instant.
+    pub until: Option<Timestamp>,
 }
 
 /// An attempt that has ended, as an estimate sees it.
@@ -158,6 +181,11 @@ impl Store {
     /// Tasks, newest first, without payloads, at most `limit`.
     pub async fn tasks(&mut self, filter: &Filter, limit: i64) -> Result<Vec<Task>> {
         self.run(&List { filter, limit }).await
+    }
+
+    /// Failed and cancelled tasks, oldest first, without payloads, at most `limit`.
+    pub async fn retryable(&mut self, filter: &Retryable, limit: i64) -> Result<Vec<Task>> {
+        self.run(&ListRetryable { filter, limit }).await
     }
 
     /// How many tasks are in each state, of one kind or of all.
@@ -313,6 +341,38 @@ impl Unit for List<'_> {
             .bind(biz_key.as_deref())
             .bind(biz_key.as_deref())
             .bind(below.unwrap_or(i64::MAX))
+            .bind(self.limit)
+            .fetch_all(&mut *tx.conn)
+            .await?;
+        rows.iter().map(|row| rows::task(row, None)).collect()
+    }
+}
+
+struct ListRetryable<'a> {
+    filter: &'a Retryable,
+    limit: i64,
+}
+
+impl Unit for ListRetryable<'_> {
+    type Answer = Vec<Task>;
+    const NAME: &'static str = "list finished tasks";
+    const HOW: How = How::Reading;
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Task>> {
+        let Retryable { state, kind, error, since, until } = self.filter;
+        let (state, kind, error) = (state.map(State::as_str), kind.as_deref(), error.as_deref());
+        let [since, until] = [since, until].map(|instant| instant.map(|instant| instant.as_microsecond()));
+        let rows = sqlx::query(tx.sql.retryable)
+            .bind(state)
+            .bind(state)
+            .bind(kind)
+            .bind(kind)
+            .bind(error)
+            .bind(error)
+            .bind(since)
+            .bind(since)
+            .bind(until)
+            .bind(until)
             .bind(self.limit)
             .fetch_all(&mut *tx.conn)
             .await?;

@@ -45,6 +45,8 @@ pub struct Options {
     pub hold: Duration,
     /// How long what is over is kept.
     pub retention: Retention,
+    /// How long a task waits, once due, until its priority rises by one, and again.
+    pub ageing: Option<Duration>,
     /// Who it is, in the log of what it takes back and repairs.
     pub name: String,
 }
@@ -69,12 +71,15 @@ pub struct Upkeep {
     walked: Option<Instant>,
     walk: Option<Walk>,
     forgotten: Forgotten,
+    aged: Option<Instant>,
 }
 
 /// Rows per transaction.
 const BATCH: i64 = 100;
 /// Between two looks for impossible states.
 const AUDIT: Duration = Duration::from_mins(5);
+/// Between two looks for tasks that have grown old, at most.
+const AGEING: Duration = Duration::from_mins(1);
 
 /// The pauses of a loop that passes so often, jittered; after trouble sooner.
 struct Pace {
@@ -122,6 +127,7 @@ impl Upkeep {
             walked: None,
             walk: None,
             forgotten: Forgotten::default(),
+            aged: None,
         }
     }
 
@@ -177,6 +183,15 @@ impl Upkeep {
                     self.repair(&semaphore.name).await?;
                 }
             }
+        }
+        if check.lapsed {
+            self.expire().await?;
+        }
+        if let Some(ageing) = self.options.ageing
+            && self.aged.is_none_or(|last| now.since(last) >= (ageing / 4).min(AGEING))
+        {
+            self.age(ageing).await?;
+            self.aged = Some(now);
         }
         if self.audited.is_none_or(|last| now.since(last) > AUDIT) {
             for what in self.store.audit().await?.impossible {
@@ -258,6 +273,30 @@ impl Upkeep {
             }
             after = last;
         }
+    }
+
+    /// Cancels what is not worth starting any more, batch by batch.
+    async fn expire(&mut self) -> Result<(), Error> {
+        loop {
+            let tasks = self.store.expire(BATCH).await?;
+            if tasks > 0 {
+                Event::Expired { tasks }.emit();
+            }
+            if tasks < BATCH.unsigned_abs() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Raises what has waited for long: the head of each queue, as nobody else is next.
+    async fn age(&mut self, ageing: Duration) -> Result<(), Error> {
+        let names: Vec<_> = self.store.semaphores().await?.into_iter().map(|one| one.name).collect();
+        for semaphore in self.store.look(&names).await?.semaphores {
+            for kind in &semaphore.kinds {
+                self.store.age(&semaphore.name, kind, ageing).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether the clock may have stepped before this process began to watch it, and others were there who would know. It

@@ -54,13 +54,14 @@ fn a_port_in_use_is_said() {
 }
 
 /// Every key, and two values that are not its default.
-const KEYS: [(&str, &str, &str); 37] = [
+const KEYS: [(&str, &str, &str); 44] = [
     ("database.url", "sqlite://a.db", "sqlite://b.db"),
     ("database.statement_timeout", "9s", "11s"),
     ("database.clock_slack", "4s", "6s"),
     ("consumer.slots", "7", "9"),
     ("consumer.poll", "2s", "500ms"),
     ("consumer.name", "ann", "bob"),
+    ("consumer.ageing", "5m", "6m"),
     ("consumer.roles", "consume", "reclaim"),
     ("lease.duration", "3m", "4m"),
     ("lease.heartbeat", "14s", "16s"),
@@ -76,6 +77,12 @@ const KEYS: [(&str, &str, &str); 37] = [
     ("downstream.default.start_window", "9s", "11s"),
     ("downstream.default.stops_on_disconnect", "true", "false"),
     ("downstream.default.unclear_statuses", "202,504", "502"),
+    ("downstream.default.down_statuses", "503,529", "529"),
+    ("downstream.default.retry_statuses", "409", "404"),
+    ("downstream.default.fail_statuses", "501", "505"),
+    ("downstream.default.max_attempts", "8", "9"),
+    ("downstream.default.backoff", "3s", "2s"),
+    ("downstream.default.backoff_cap", "8m", "7m"),
     ("downstream.default.on_abandon", "fail", "retry_after_cooling"),
     ("downstream.default.ca_file", "a.pem", "b.pem"),
     ("downstream.default.headers.team", "red", "blue"),

@@ -12,8 +12,15 @@ impl Bench {
         let ended: Vec<_> =
             claims.into_iter().map(|claim| claim.end(outcome, None, &Retry::default(), 0.0)).collect();
         let sent = permitq::clock::Clock::default().now();
-        let exchange =
-            Exchange { consumer: "c1", semaphore: "default", ended: &ended, want: 0, policies: &[], sent };
+        let exchange = Exchange {
+            consumer: "c1",
+            semaphore: "default",
+            ended: &ended,
+            want: 0,
+            policies: &[],
+            sent,
+            probe: None,
+        };
         self.store().exchange(&exchange).await.unwrap();
     }
 

@@ -22,6 +22,7 @@ fn without_holders_there_is_one_table() {
             "semaphores": [{"name": "default", "max_permits": 4, "in_use": 0, "held": 0, "cooling": 0,
                             "free": 4, "waiting": 0}],
             "holders": [],
+            "paused": [],
         })
     );
 }

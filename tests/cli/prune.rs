@@ -28,8 +28,15 @@ impl Bench {
             })
             .collect();
         let sent = permitq::clock::Clock::default().now();
-        let exchange =
-            Exchange { consumer: "c1", semaphore: "default", ended: &ends, want: 0, policies: &[], sent };
+        let exchange = Exchange {
+            consumer: "c1",
+            semaphore: "default",
+            ended: &ends,
+            want: 0,
+            policies: &[],
+            sent,
+            probe: None,
+        };
         self.store().exchange(&exchange).await.unwrap();
         self.sql("UPDATE permitq_task SET finished_at = finished_at - 31 * 86400000000").await;
     }

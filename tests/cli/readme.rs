@@ -45,7 +45,9 @@ fn the_three_terminals_of_the_readme_do_what_it_says() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let there = |block: &str| block.replace("127.0.0.1:9000", &format!("127.0.0.1:{port}"));
     let all = blocks("sh");
-    let [_two_commands, stub, fleet, use_it, schedules, why] = all.as_slice() else { panic!("{all:?}") };
+    let [_two_commands, stub, fleet, use_it, schedules, why, life] = all.as_slice() else {
+        panic!("{all:?}")
+    };
 
     let stub = format!("exec {} --listen 127.0.0.1:{port}", stub.split('#').next().unwrap().trim());
     let _stub = Running(bench.sh(&stub).stderr(Stdio::null()).spawn().unwrap());
@@ -77,6 +79,14 @@ fn the_three_terminals_of_the_readme_do_what_it_says() {
     until("all three tasks done", || {
         let tasks = bench.json(&["tasks"])["tasks"].clone();
         tasks.as_array().unwrap().iter().filter(|task| task["state"] == "succeeded").count() == 3
+    });
+
+    let lived = bench.sh(life).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&lived.stdout), String::from_utf8_lossy(&lived.stderr));
+    assert!(lived.status.success(), "{out}{err}");
+    assert!(out.contains("the mail server moves") && out.contains("0 tasks run again"), "{out}");
+    until("the mail is sent", || {
+        bench.json(&["tasks", "--kind", "mail"])["tasks"][0]["state"] == "succeeded"
     });
 }
 

@@ -85,8 +85,15 @@ async fn what_happened_is_told_in_order_and_late_answers_as_evidence() {
     let ended: Vec<_> =
         claims.into_iter().map(|claim| claim.end(&outcome, None, &Retry::default(), 0.0)).collect();
     let sent = permitq::clock::Clock::default().now();
-    let exchange =
-        Exchange { consumer: "c1", semaphore: "default", ended: &ended, want: 0, policies: &[], sent };
+    let exchange = Exchange {
+        consumer: "c1",
+        semaphore: "default",
+        ended: &ended,
+        want: 0,
+        policies: &[],
+        sent,
+        probe: None,
+    };
     let mut store = bench.store();
     store.exchange(&exchange).await.unwrap();
     assert!(store.late("c1", &late(attempt, "done \u{1b}[2Jafter all", false)).await.unwrap());
@@ -153,8 +160,15 @@ async fn a_finished_task_cannot_be_cancelled() {
     let ended: Vec<_> =
         claims.into_iter().map(|claim| claim.end(&outcome, None, &Retry::default(), 0.0)).collect();
     let sent = permitq::clock::Clock::default().now();
-    let exchange =
-        Exchange { consumer: "c1", semaphore: "default", ended: &ended, want: 0, policies: &[], sent };
+    let exchange = Exchange {
+        consumer: "c1",
+        semaphore: "default",
+        ended: &ended,
+        want: 0,
+        policies: &[],
+        sent,
+        probe: None,
+    };
     bench.store().exchange(&exchange).await.unwrap();
     bench.run(&["task", "cancel", "1"]).fails(1, &["task 1 is succeeded already"]);
     bench.run(&["task", "retry", "1"]).fails(1, &["task 1 is succeeded"]);

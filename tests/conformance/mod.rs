@@ -8,6 +8,7 @@ mod cooling;
 mod enqueue;
 mod finish;
 mod lease;
+mod life;
 mod limits;
 mod look;
 mod model;

@@ -1,7 +1,7 @@
 //! The schema: created and upgraded by anyone, at any time, at once; refused where this binary cannot run on it.
 
 use futures_util::future::join_all;
-use permitq::model::{Outcome, State};
+use permitq::model::{Attempt, Claim, OnAbandon, Outcome, Standing, State};
 use permitq::store::{Dialect, Error, Migrated, SCHEMA_VERSION};
 
 use crate::support::{Db, ended, registration};
@@ -71,10 +71,26 @@ async fn an_upgrade_meets_the_running_fleet(db: Db) {
     db.sql("INSERT INTO permitq_task (kind, biz_key) VALUES ('call', 'a'), ('call', 'b')").await;
     db.store().register(&registration("old")).await.unwrap();
     let mut old = crate::support::Consumer::new("old", db.store());
-    let claim = old.claim_one().await;
+    // What a binary of that schema claimed.
+    let task = db.int("SELECT id FROM permitq_task WHERE biz_key = 'a'").await;
+    db.sql(&format!(
+        "UPDATE permitq_task SET state = 'running', claim_no = 1, attempts = 1, consumer = 'old', started_at = run_at,
+                until = run_at WHERE id = {task}"
+    ))
+    .await;
+    db.sql("UPDATE permitq_semaphore SET in_use = 1").await;
+    let claim = Claim {
+        attempt: Attempt { task, claim_no: 1 },
+        kind: "call".to_owned(),
+        semaphore: "default".to_owned(),
+        biz_key: None,
+        payload: "{}".to_owned(),
+        standing: Standing { attempts: 1, max_attempts: 3, on_abandon: OnAbandon::Retry },
+        timeout: None,
+        sent: old.clock.now(),
+    };
     assert!(db.store().schema().await.unwrap_err().to_string().contains("run `permitq migrate`"));
     assert_eq!(db.store().migrate().await.unwrap(), Migrated { from: 1, to: SCHEMA_VERSION });
-    let task = claim.attempt.task;
     old.finish(&[ended(claim, &Outcome::succeeded(None))]).await;
     assert_eq!(db.task(task).await.state, State::Succeeded);
     assert_eq!(old.claim(9).await.len(), 1);

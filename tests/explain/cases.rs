@@ -41,7 +41,11 @@ pub(super) struct Case {
 }
 
 /// These may read more than a bound, and why that is all right.
-pub(super) const FREE: [(&str, &str); 3] = [
+pub(super) const FREE: [(&str, &str); 4] = [
+    (
+        "finished",
+        "for a person who retries many: walks from the oldest task until it has enough; statement_timeout bounds it",
+    ),
     ("states", "counts every task, for a person or a test that asks for just that"),
     (
         "list",
@@ -109,10 +113,11 @@ pub(super) fn cases(dialect: Dialect) -> Vec<Case> {
     cases.extend(lease());
     cases.extend(upkeep());
     cases.extend(people());
+    cases.extend(life());
     cases.extend(schedules());
     cases.extend(retention());
     if dialect == Dialect::Postgres {
-        let kinds = json!([{"kind": "k1", "hold": HOUR, "max_attempts": 3, "on_abandon": "retry"}]);
+        let kinds = json!([{"kind": "k1", "hold": HOUR, "max_attempts": 3, "on_abandon": "retry", "downstream": "default"}]);
         let end = |n: i64| json!({"id": RUNNING + 4 * n, "claim_no": 1, "outcome": "succeeded", "state": "succeeded", "attempts": 1});
         let ended = json!((1..=4).map(end).collect::<Vec<_>>());
         let binds = vec![list(&ended), word("c0"), word("default"), list(&kinds), int(4)];
@@ -133,6 +138,10 @@ fn with(statement: &'static str, with: &'static str, binds: Vec<Bind>, most: u64
     Case { statement, with, binds, most }
 }
 
+fn pick(kind: &str) -> Vec<Bind> {
+    vec![word("default"), word(kind), word("default"), word(kind), word("default"), int(10)]
+}
+
 fn claim() -> Vec<Case> {
     let marks: Vec<_> = (0..4_i64)
         .map(|n| json!({"id": PENDING + n, "hold": HOUR, "max_attempts": 3, "on_abandon": "retry"}))
@@ -140,7 +149,7 @@ fn claim() -> Vec<Case> {
     let tasks: Vec<_> = (0..4_i64)
         .map(|n| {
             json!({"kind": "k1", "semaphore": "default", "biz_key": format!("new-{n}"), "payload": "{}", "priority": 0,
-                   "at": null, "delay": 0, "timeout": null, "max_attempts": null, "on_abandon": null, "source": "api"})
+                   "at": null, "delay": 0, "timeout": null, "max_attempts": null, "on_abandon": null, "source": "api", "job": null, "expires_at": null, "expires_in": HOUR})
         })
         .collect();
     vec![
@@ -148,8 +157,8 @@ fn claim() -> Vec<Case> {
         case("look", vec![list(&json!(["default", "second", "missing"]))], 250),
         case("promote", vec![int(100)], 10 * DUE.unsigned_abs()),
         case("lock", vec![word("default")], FEW),
-        case("pick", vec![word("default"), word("k1"), int(10)], FEW),
-        with("pick", "nothing there", vec![word("default"), word("none"), int(10)], FEW),
+        case("pick", pick("k1"), FEW),
+        with("pick", "nothing there", pick("none"), FEW),
         case("mark", vec![list(&json!(marks)), word("c0"), word("c0")], FEW),
         with("permits", "take", vec![int(1), word("default")], FEW),
         with("permits", "free", vec![int(-1), word("default")], FEW),
@@ -215,6 +224,25 @@ fn upkeep() -> Vec<Case> {
         case("retired", vec![int(24 * HOUR)], 300),
         // One step for each semaphore that tasks wait for, and all that runs or cools.
         case("impossible", vec![], 300),
+    ]
+}
+
+fn life() -> Vec<Case> {
+    let attempt = || [word("default"), int(1), int(1)];
+    vec![
+        case("pauses", vec![], FEW),
+        case("pause", vec![word("kind"), word("k1"), word("me"), Bind::NoText], FEW),
+        case("resume", vec![word("kind"), word("k1")], FEW),
+        case("trip", vec![word("default"), int(0), word("c0"), word("no")], FEW),
+        case("still_down", [vec![int(0), word("c0"), word("no")], attempt().to_vec()].concat(), FEW),
+        case("probe", vec![word("default")], FEW),
+        case("probing", vec![int(1), int(1), word("default")], FEW),
+        case("reopen", attempt().to_vec(), FEW),
+        case("lapsed", vec![int(100)], FEW),
+        case("lapse", vec![list(&json!([PENDING, PENDING + 1]))], FEW),
+        with("level", "the highest", vec![word("default"), word("k1"), Bind::NoInt], FEW),
+        with("level", "the next", vec![word("default"), word("k1"), int(5)], FEW),
+        case("age", vec![word("default"), word("k1"), int(0), int(HOUR)], 500),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 mod burst;
 mod crash;
+mod down;
 mod fleet;
 mod freeze;
 mod handler;

@@ -39,6 +39,7 @@ fn hand_back(orphan: Orphan) -> Ended {
         called_after: None,
         status: None,
         settlement,
+        signal: None,
     }
 }
 

@@ -12,6 +12,8 @@ pub(crate) struct Consumer {
     pub(crate) semaphore: String,
     pub(crate) policies: Vec<Policy>,
     pub(crate) clock: Clock,
+    /// The downstream that its next claim is to probe.
+    pub(crate) probe: Option<String>,
 }
 
 impl Consumer {
@@ -23,6 +25,7 @@ impl Consumer {
             semaphore: "default".to_owned(),
             policies: vec![policy("call")],
             clock: Clock::default(),
+            probe: None,
         }
     }
 
@@ -34,6 +37,7 @@ impl Consumer {
             want,
             policies: &self.policies,
             sent: self.clock.now(),
+            probe: self.probe.as_deref(),
         };
         self.store.exchange(&exchange).await
     }
@@ -63,6 +67,7 @@ pub(crate) fn policy(kind: &str) -> Policy {
         hold: Limits::default().hold(),
         max_attempts: 3,
         on_abandon: OnAbandon::Retry,
+        downstream: "default".to_owned(),
     }
 }
 
@@ -77,6 +82,7 @@ pub(crate) fn late(attempt: Attempt, said: &str, clear: bool) -> Ended {
         called_after: None,
         status: outcome.status,
         settlement: settle(standing, &outcome, &Retry::default(), 1.0),
+        signal: None,
     }
 }
 

@@ -323,6 +323,7 @@ pub(crate) fn upkeep(hold: Duration) -> upkeep::Options {
         heartbeat: Duration::from_secs(15),
         hold,
         retention: Retention::default(),
+        ageing: None,
         name: "reclaimer".to_owned(),
     }
 }

@@ -79,8 +79,13 @@ impl History {
         };
         store.register(&registration).await?;
         store.enqueue(&vec![NewTask::new("call", "{}"); self.pairs]).await?;
-        let policies =
-            [Policy { kind: "call".to_owned(), hold: lease, max_attempts: 3, on_abandon: OnAbandon::Retry }];
+        let policies = [Policy {
+            kind: "call".to_owned(),
+            hold: lease,
+            max_attempts: 3,
+            on_abandon: OnAbandon::Retry,
+            downstream: "default".to_owned(),
+        }];
         let mut took = Vec::new();
         for _ in 0..self.pairs {
             let before = Instant::now();
@@ -94,6 +99,7 @@ impl History {
                     want,
                     policies: &policies,
                     sent,
+                    probe: None,
                 };
                 let claims = store.exchange(&exchange).await?.claims;
                 let outcome = Outcome::succeeded(None);

@@ -48,8 +48,13 @@ const RETRY: Retry =
 
 impl Client {
     pub(super) fn new(database: &Database, tally: Arc<Tally>) -> Self {
-        let policy =
-            Policy { kind: KIND.to_owned(), hold: HOLD, max_attempts: 3, on_abandon: OnAbandon::Retry };
+        let policy = Policy {
+            kind: KIND.to_owned(),
+            hold: HOLD,
+            max_attempts: 3,
+            on_abandon: OnAbandon::Retry,
+            downstream: "default".to_owned(),
+        };
         Self {
             store: database.store(),
             clock: Clock::default(),
@@ -200,6 +205,7 @@ impl Client {
             want,
             policies: &policies,
             sent,
+            probe: None,
         };
         let Some(Exchanged { recorded, claims }) =
             self.unit("exchange", async |store| store.exchange(&exchange).await).await
@@ -297,6 +303,7 @@ fn hand_back(orphan: Orphan) -> Ended {
         called_after: None,
         status: None,
         settlement: settle(orphan.standing, &Outcome::not_started("no answer"), &RETRY, 0.0),
+        signal: None,
     }
 }
 

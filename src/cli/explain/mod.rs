@@ -135,8 +135,9 @@ async fn see(id: i64, store: &mut Store) -> Result<Option<Seen>, Failure> {
     let consumers = store.consumers().await?;
     let mut holders = store.holders().await?;
     holders.retain(|holder| holder.semaphore == task.semaphore);
+    let pauses = store.pauses().await?;
     let now = when::now(store).await?;
-    let sight = Sight { now, semaphores: &semaphores, consumers: &consumers };
+    let sight = Sight { now, semaphores: &semaphores, consumers: &consumers, pauses: &pauses };
     let slots = claimers(&task, &sight).map(|row| row.slots).sum();
     let mut reasons = reasons(&task, &sight);
     let ahead = match task.state {

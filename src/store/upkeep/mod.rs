@@ -1,9 +1,11 @@
-//! What the reclaimer and the auditor do: fence expired consumers, take their tasks back, end coolings, repair drift.
+//! What the reclaimer and the auditor do: fence expired consumers, take their tasks back, end coolings, repair drift; and
+//! what time does to tasks that wait.
 //!
 //! Nothing here needs a permit or a leader. Every step restates its condition, skips locked rows, and may be done by any
 //! number of processes at once.
 
 mod cooling;
+mod life;
 mod reclaim;
 mod repair;
 
@@ -17,6 +19,7 @@ use super::{Result, Store};
 
 pub use cooling::Cooling;
 pub(super) use cooling::{end_own, own_cooling};
+pub(super) use life::lapse;
 pub use reclaim::Expired;
 pub use repair::Repair;
 
@@ -29,6 +32,8 @@ pub struct Check {
     pub expired: bool,
     /// A running task is nobody's.
     pub abandoned: bool,
+    /// A task that waits has a deadline that has passed.
+    pub lapsed: bool,
     /// A cooling is over, or a counter is wrong.
     pub permits: bool,
 }
@@ -73,6 +78,7 @@ impl Unit for ReadCheck {
             now: row.int("now")?,
             expired: is("expired")?,
             abandoned: is("abandoned")?,
+            lapsed: is("lapsed")?,
             permits: is("cooled")? || is("drifted")?,
         })
     }

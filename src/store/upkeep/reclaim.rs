@@ -166,6 +166,7 @@ fn abandoned(row: &AnyRow) -> sqlx::Result<Ended> {
         called_after: None,
         status: None,
         settlement: settle(row.standing()?, &outcome, &Retry::default(), 0.0),
+        signal: None,
     })
 }
 
