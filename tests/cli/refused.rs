@@ -172,7 +172,7 @@ fn a_schema_from_a_newer_binary() {
         bench.at(&url, &["migrate"]).ok();
         Hand::of(&url).execute("UPDATE permitq_schema SET version = 9, min_binary = 9");
         for args in [&["tasks"][..], &["migrate"], &["enqueue", "--kind", "a"]] {
-            bench.refused(&url, args, &["schema version 9", "needs a newer binary; this one knows 2"]);
+            bench.refused(&url, args, &["schema version 9", "needs a newer binary; this one knows 3"]);
         }
     }
 }
