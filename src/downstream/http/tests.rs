@@ -157,7 +157,9 @@ async fn refused_is_clear() {
     let url = format!("http://{}/secret?token=s3cret", listener.local_addr().unwrap());
     drop(listener);
     let outcome = http(HttpOptions { url, ..HttpOptions::default() }).call(&call()).await;
-    assert_retried(&outcome, End::Clear, "Connection refused");
+    let Verdict::Down { error, after: None } = &outcome.verdict else { panic!("{outcome:?}") };
+    assert!(error.contains("Connection refused"), "{error}");
+    assert_eq!((outcome.end, outcome.status), (End::Clear, None));
     assert!(!text(&outcome).contains("secret"), "{outcome:?}");
 }
 
