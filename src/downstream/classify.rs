@@ -12,7 +12,8 @@
 //! | other 4xx, 3xx, and what `fail_statuses` adds | failed | free |
 //! | 1xx as the last word | failed | cools: the connection now speaks something else |
 //! | any status in `unclear_statuses` | as above | cools |
-//! | refused, unknown host, TLS failed | again, costing no attempt, once the downstream is up | free: nothing was sent |
+//! | refused, unreachable | again, costing no attempt, once the downstream is up | free: nothing was sent |
+//! | unknown host, TLS failed | again | free: nothing was sent |
 //! | connection broke before the answer's end | again | cools |
 //! | we stopped waiting | again | cools, unless the downstream stops when we hang up |
 
@@ -53,6 +54,8 @@ pub enum Seen {
     },
     /// No connection came about, so no request can have been sent.
     NotConnected(String),
+    /// The same, as nobody is there who would take a connection.
+    Refused(String),
     /// The connection ended before the answer did, and not by us.
     Broken {
         /// The status, where the answer's head had come.
@@ -110,7 +113,8 @@ pub fn classify(seen: Seen, rules: &Rules) -> Outcome {
                 status: Some(status),
             }
         }
-        Seen::NotConnected(error) => Outcome::down(clean(error.as_bytes(), false, ERROR_MAX), None),
+        Seen::NotConnected(error) => again(&error, End::Clear, None),
+        Seen::Refused(error) => Outcome::down(clean(error.as_bytes(), false, ERROR_MAX), None),
         Seen::Broken { status, error } => again(&error, End::Unclear(Why::Connection), status),
         Seen::TimedOut { status, error } => {
             let end = if rules.stops_on_disconnect { End::Stopped } else { End::Unclear(Why::Timeout) };
@@ -216,6 +220,7 @@ mod tests {
             Verdict::Retry { after: Some(after), .. } if after.as_secs() == 7 => "retry after 7 s",
             Verdict::Retry { after: None, .. } => "retry",
             Verdict::Failed { .. } => "failed",
+            Verdict::Down { after: Some(after), .. } if after.as_secs() == 7 => "down for 7 s",
             other => panic!("no answer leads to {other:?}"),
         }
     }
@@ -238,7 +243,7 @@ mod tests {
             (430..=499, "failed", clear),
             (500..=501, "retry after 7 s", clear),
             (502..=502, "retry after 7 s", cools),
-            (503..=503, "retry after 7 s", clear),
+            (503..=503, "down for 7 s", clear),
             (504..=504, "retry after 7 s", cools),
             (505..=519, "retry after 7 s", clear),
             (520..=524, "retry after 7 s", cools),
@@ -267,6 +272,24 @@ mod tests {
         let ends = [200, 202, 404, 500, 504].map(|status| classify(answer(status, ""), &rules).end);
         let (clear, cools) = (End::Clear, End::Unclear(Why::Status));
         assert_eq!(ends, [cools, clear, clear, cools, clear]);
+    }
+
+    #[test]
+    fn a_downstream_may_say_otherwise() {
+        let rules = Rules {
+            down_statuses: [529].into(),
+            retry_statuses: [404].into(),
+            fail_statuses: [500, 529].into(),
+            ..Rules::default()
+        };
+        let words = [404, 409, 500, 501, 503, 529].map(|status| word(&classify(answer(status, ""), &rules)));
+        let again = "retry after 7 s";
+        assert_eq!(words, [again, "failed", "failed", again, again, "failed"]);
+        // Where the call may still run, it was taken on.
+        let rules = Rules { unclear_statuses: [503].into(), ..Rules::default() };
+        assert_eq!(word(&classify(answer(503, ""), &rules)), again);
+        let refused = classify(Seen::Refused("no".to_owned()), &rules);
+        assert_eq!(refused, Outcome::down("no", None));
     }
 
     #[test]

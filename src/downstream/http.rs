@@ -256,6 +256,7 @@ impl Http {
         match within(self.read_timeout, self.client.execute(request)).await {
             Some(Ok(response)) => self.answer(response).await,
             // Name resolution, TCP or TLS failed.
+            Some(Err(error)) if error.is_connect() && is_refusal(&error) => Seen::Refused(unreached(error)),
             Some(Err(error)) if error.is_connect() => Seen::NotConnected(unreached(error)),
             Some(Err(error)) => Seen::Broken { status: None, error: chain(&error.without_url()) },
             None => Seen::TimedOut { status: None, error: self.silent("no answer") },
@@ -349,6 +350,16 @@ pub(super) fn client(options: &HttpOptions) -> Result<Client, BadHttp> {
         .no_proxy()
         .build()
         .map_err(|error| BadHttp::Client(chain(&error)))
+}
+
+/// Whether nobody was there: the system said so, or nothing was heard for the connect timeout. (What is wrong with a name or a
+/// certificate is ours to mend, and waiting does not.)
+fn is_refusal(error: &reqwest::Error) -> bool {
+    let mut causes = std::iter::successors(std::error::Error::source(error), |error| error.source());
+    let by_system = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.raw_os_error().is_some())
+    };
+    error.is_timeout() || causes.any(by_system)
 }
 
 /// Why no connection came about, and what to do where that is known.

@@ -9,7 +9,7 @@ fn migrate_creates_upgrades_and_says_so() {
     let bench = Bench::new();
     bench.run(&["migrate"]).ok().shows(&["sqlite://permitq.db: created schema version 3"]);
     bench.run(&["migrate"]).ok().shows(&["schema version 3, nothing to do"]);
-    assert_eq!(bench.json(&["migrate"]), json!({"database": "sqlite://permitq.db", "from": 2, "to": 2}));
+    assert_eq!(bench.json(&["migrate"]), json!({"database": "sqlite://permitq.db", "from": 3, "to": 3}));
 }
 
 #[test]

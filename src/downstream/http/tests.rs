@@ -107,9 +107,16 @@ fn http(options: HttpOptions) -> Http {
 fn text(outcome: &Outcome) -> &str {
     match &outcome.verdict {
         Verdict::Succeeded { result } => result.as_deref().unwrap_or_default(),
-        Verdict::Retry { error, .. } | Verdict::Failed { error } => error,
+        Verdict::Retry { error, .. } | Verdict::Down { error, .. } | Verdict::Failed { error } => error,
         other => panic!("{other:?}"),
     }
+}
+
+#[track_caller]
+fn assert_down(outcome: &Outcome, words: &str) {
+    assert!(matches!(outcome.verdict, Verdict::Down { after: None, .. }), "{outcome:?}");
+    assert_eq!((outcome.end, outcome.status), (End::Clear, None));
+    assert!(text(outcome).contains(words), "{outcome:?}");
 }
 
 #[track_caller]
@@ -157,7 +164,7 @@ async fn refused_is_clear() {
     let url = format!("http://{}/secret?token=s3cret", listener.local_addr().unwrap());
     drop(listener);
     let outcome = http(HttpOptions { url, ..HttpOptions::default() }).call(&call()).await;
-    assert_retried(&outcome, End::Clear, "Connection refused");
+    assert_down(&outcome, "Connection refused");
     assert!(!text(&outcome).contains("secret"), "{outcome:?}");
 }
 
@@ -177,7 +184,7 @@ async fn a_connection_that_does_not_come_about_in_time_is_clear() {
         connect_timeout: Duration::from_millis(100),
         ..HttpOptions::default()
     };
-    assert_retried(&within(http(options).call(&call())).await, End::Clear, "");
+    assert_down(&within(http(options).call(&call())).await, "");
 }
 
 #[tokio::test]
