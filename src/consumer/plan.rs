@@ -17,6 +17,8 @@ use crate::store::{Left, Look, Policy};
 pub(super) struct Looking {
     /// Look again at this moment.
     pub(super) at: Moment,
+    /// A task is due at this moment, as far as is known: no pause lasts beyond it.
+    due: Option<Moment>,
     poll: Duration,
     looked: Moment,
     /// A wake-up came after the last look was sent.
@@ -52,6 +54,7 @@ impl Looking {
         let now = Moment::now();
         Self {
             at: now,
+            due: None,
             poll,
             looked: now,
             woken: false,
@@ -75,7 +78,9 @@ impl Looking {
 
     /// A task of ours is due after so long.
     pub(super) fn later(&mut self, delay: Duration) {
-        self.at = self.at.min(Moment::now() + delay);
+        let at = Moment::now() + delay;
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+        self.at = self.at.min(at);
     }
 
     /// `held` answers how many permits of a semaphore we hold.
@@ -135,9 +140,8 @@ impl Looking {
             self.at = self.at.min(now + wait.mul_f64(1.0 + 0.1 * fastrand::f64()));
         }
         // What is overdue is promoted first.
-        if let Some(due) = look.next_due.filter(|due| !due.is_zero()) {
-            self.at = self.at.min(now + due);
-        }
+        self.due = look.next_due.filter(|due| !due.is_zero()).map(|due| now + due);
+        self.at = self.due.map_or(self.at, |due| self.at.min(due));
     }
 
     /// Look again: at once, or after others have done it who are at it right now.
@@ -150,7 +154,8 @@ impl Looking {
     /// once where nothing was won, or a lock held by somebody else would make us spin.
     pub(super) fn ran_short(&mut self, semaphore: &str, won: usize) {
         self.ready.retain(|(name, _)| name != semaphore);
-        self.at = if won > 0 { Moment::now() } else { self.looked + CROWDED };
+        let soon = if won > 0 { Moment::now() } else { self.looked + CROWDED };
+        self.at = self.due.map_or(soon, |due| soon.min(due));
     }
 
     /// Now and then a hand-over lets one permit go, where others wait for it: they serve kinds that we do not, or we hold
@@ -280,5 +285,39 @@ impl Loop {
             self.looking.woken = false;
             Job::Look(self.services.semaphores())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::SemaphoreLook;
+
+    #[test]
+    fn no_pause_lasts_beyond_the_next_due_task() {
+        let ms = Duration::from_millis;
+        let mut looking = Looking::new(Duration::from_secs(1));
+        let semaphores = vec![SemaphoreLook {
+            name: "default".to_owned(),
+            max_permits: 4,
+            in_use: 0,
+            kinds: vec!["call".to_owned()],
+        }];
+        let look = Look { semaphores, alive: 1, next_due: Some(ms(7)) };
+        looking.saw(look, &Services::default(), |_| 0, true);
+        let due = looking.looked + ms(7);
+        assert_eq!(looking.at, due);
+        // A hand-over that found no further task, as after every single one.
+        looking.ran_short("default", 0);
+        assert_eq!(looking.at, due);
+        looking.later(ms(1));
+        let retry = looking.at;
+        assert!(retry < due);
+        looking.ran_short("default", 0);
+        assert_eq!(looking.at, retry);
+        // What was due is seen by the next look, which knows of no other.
+        looking.saw(Look::default(), &Services::default(), |_| 0, true);
+        looking.ran_short("default", 0);
+        assert_eq!(looking.at, looking.looked + CROWDED);
     }
 }

@@ -422,10 +422,10 @@ fn holders(seen: &Seen, explanation: &Explanation<'_>) -> String {
         ]
     });
     let header = ["task", "state", "for", "expected end", "at most", "consumer", "where", "lease"];
-    let mut text = table(header, rows);
+    let text = table(header, rows);
     let more = seen.holders.len().saturating_sub(HOLDERS);
     if more > 0 && explanation.holders.len() == HOLDERS {
-        text.push_str(&format!("\nand {more} more; `permitq permits` shows them"));
+        return format!("{text}\nand {more} more; `permitq permits` shows them");
     }
     text
 }

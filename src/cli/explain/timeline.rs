@@ -30,7 +30,7 @@ pub(super) fn draw(lanes: &[Lane], now: Timestamp) -> Option<String> {
         usize::try_from(i128::from(at) * i128::from(WIDTH) / i128::from(whole)).unwrap_or_default()
     };
     let width = lanes.iter().map(|lane| lane.name.chars().count()).max()?;
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for lane in lanes {
         let mut bar: Vec<char> = Vec::new();
         bar.resize(column(lane.waits_from), ' ');
@@ -45,12 +45,12 @@ pub(super) fn draw(lanes: &[Lane], now: Timestamp) -> Option<String> {
             }
         }
         let bar: String = bar.into_iter().collect();
-        text.push_str(&format!("{:width$}  {}\n", lane.name, bar.trim_end()));
+        lines.push(format!("{:width$}  {}", lane.name, bar.trim_end()));
     }
     let each = std::time::Duration::from_micros(whole.unsigned_abs() / WIDTH.unsigned_abs());
     let each = crate::cli::when::short(each);
-    text.push_str(&format!("· waits  █ runs  ░ its permit cools; a character is {each}"));
-    Some(text)
+    lines.push(format!("· waits  █ runs  ░ its permit cools; a character is {each}"));
+    Some(lines.join("\n"))
 }
 
 fn end(lane: &Lane, now: Timestamp) -> Timestamp {
