@@ -17,7 +17,7 @@ pub(super) enum Command {
     /// Say why a task does not run yet, or who runs it, or how it came to its end
     Explain(Which),
     /// Make a failed or cancelled task run again, with all its attempts
-    Retry(Which),
+    Retry(Again),
     /// Call a task off, also while it runs
     Cancel(Which),
     /// Take the late answer of a lost attempt as the task's result, instead of doing the work again
@@ -30,12 +30,21 @@ pub(super) struct Which {
     id: i64,
 }
 
+#[derive(Args, Debug)]
+pub(super) struct Again {
+    /// Its id
+    id: i64,
+    /// Also what failed because it did: it waits for it again
+    #[arg(long)]
+    with_dependents: bool,
+}
+
 pub(super) async fn run(command: Command, global: &Global, out: &Out) -> Result<(), Failure> {
     let mut store = place::open(global).await?;
     match command {
         Command::Show(Which { id }) => show::run(id, &mut store, out).await,
         Command::Explain(Which { id }) => explain::run(id, &mut store, out).await,
-        Command::Retry(Which { id }) => retry(id, &mut store, out).await,
+        Command::Retry(Again { id, with_dependents }) => retry(id, with_dependents, &mut store, out).await,
         Command::Cancel(Which { id }) => cancel(id, &mut store, out).await,
         Command::Accept(Which { id }) => accept(id, &mut store, out).await,
     }
@@ -47,28 +56,50 @@ pub(super) fn missing(id: i64, store: &Store) -> Failure {
     Failure::Failed(format!("there is no task {id} in {place}; `permitq tasks` lists them"))
 }
 
-async fn retry(id: i64, store: &mut Store, out: &Out) -> Result<(), Failure> {
-    match store.retry(id, &who()).await? {
+async fn retry(id: i64, with_dependents: bool, store: &mut Store, out: &Out) -> Result<(), Failure> {
+    let (retried, dependents) = if with_dependents {
+        let (retried, dependents) = store.retry_with_dependents(id, &who()).await?;
+        (retried, Some(dependents))
+    } else {
+        (store.retry(id, &who()).await?, None)
+    };
+    let (state, run_at, words) = match retried {
         Retried::Missing => return Err(missing(id, store)),
-        Retried::NotFinished(state) => {
+        Retried::NotFinished(state) if dependents.is_none_or(|count| count == 0) => {
             return Err(Failure::Failed(format!(
                 "task {id} is {state}: only a failed or cancelled task can be retried"
             )));
         }
-        Retried::Done => {
-            out.answer(&json!({"id": id, "state": State::Pending.as_str()}), || {
-                format!("task {id} is pending again")
-            })?;
-        }
+        Retried::NotFinished(state) => (state, None, format!("task {id} is {state} already")),
+        Retried::Done => (State::Pending, None, format!("task {id} is pending again")),
         Retried::AfterCooling(at) => {
             let now = when::now(store).await?;
             let state = if at > now { State::Scheduled } else { State::Pending };
-            out.answer(&json!({"id": id, "state": state.as_str(), "run_at": at.to_string()}), || {
-                let at = when::both(now, at);
-                format!("task {id} runs again {at}, when the call that was given up must be over")
-            })?;
+            let at_words = when::both(now, at);
+            let words = format!("task {id} runs again {at_words}, when the call that was given up must be over");
+            (state, Some(at), words)
+        }
+    };
+    if dependents.is_none() {
+        let (_, children) = store.family(id).await?;
+        let failed = children.iter().filter(|child| child.failed_upstream()).count();
+        if failed > 0 {
+            out.note(&format!(
+                "{failed} tasks that waited for it stay failed; `permitq task retry {id} --with-dependents` makes them wait again"
+            ));
         }
     }
+    let mut answer = json!({"id": id, "state": state.as_str()});
+    if let Some(at) = run_at {
+        answer["run_at"] = json!(at.to_string());
+    }
+    if let Some(count) = dependents {
+        answer["dependents"] = json!(count);
+    }
+    out.answer(&answer, || match dependents {
+        Some(count) => format!("{words}; {count} dependents wait for it again"),
+        None => words,
+    })?;
     Ok(())
 }
 

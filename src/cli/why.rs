@@ -41,7 +41,7 @@ pub(super) fn reasons(task: &Task, sight: &Sight<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     match task.state {
         State::Running | State::Succeeded | State::Failed | State::Cancelled => return reasons,
-        State::Blocked => return vec![reason("blocked", "waits for other tasks to succeed")],
+        State::Blocked => return vec![reason("blocked", "waits for other tasks (see `after`)")],
         State::Scheduled if task.run_at > sight.now => {
             let due = when::relative(sight.now, task.run_at);
             reasons.push(match task.claim_no {

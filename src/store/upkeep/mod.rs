@@ -31,6 +31,8 @@ pub struct Check {
     pub abandoned: bool,
     /// A cooling is over, or a counter is wrong.
     pub permits: bool,
+    /// An end is not told to all who wait for it.
+    pub untold: bool,
 }
 
 impl Store {
@@ -74,6 +76,7 @@ impl Unit for ReadCheck {
             expired: is("expired")?,
             abandoned: is("abandoned")?,
             permits: is("cooled")? || is("drifted")?,
+            untold: is("untold")?,
         })
     }
 }
