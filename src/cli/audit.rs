@@ -155,14 +155,16 @@ fn period(options: &Options) -> Result<Range<i64>, Failure> {
 
 /// Tasks that wait in vain: let go, or failed with what they waited for.
 async fn mend(store: &mut Store) -> Result<(), Failure> {
+    let mut before = Vec::new();
     loop {
         let strays = store.strays(STRAYS).await?;
+        if strays.is_empty() || strays == before {
+            return Ok(());
+        }
         for stray in &strays {
             store.mend(stray).await?;
         }
-        if strays.is_empty() {
-            return Ok(());
-        }
+        before = strays;
     }
 }
 

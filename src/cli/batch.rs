@@ -21,8 +21,8 @@ use super::out::Out;
 use super::progress::{Batch, Stopped};
 use super::{Global, place, when};
 use crate::config::HumanDuration;
-use crate::store::Store;
 use crate::model::{After, NewTask, OnAbandon, PAYLOAD_MAX, Parent, RunAt, order};
+use crate::store::Store;
 
 /// So many bad lines are shown; the rest is counted.
 const SHOWN: usize = 20;
@@ -254,13 +254,15 @@ fn arrange(lines: Vec<Parsed>, file: &str) -> Result<Vec<Parsed>, Failure> {
         .collect();
     let mut sorted: Vec<_> = place.into_iter().zip(lines.into_iter().zip(afters)).collect();
     sorted.sort_unstable_by_key(|(place, _)| *place);
-    let arranged = |(_, (line, after)): (_, (Parsed, _))| Parsed { task: NewTask { after, ..line.task }, ..line };
+    let arranged =
+        |(_, (line, after)): (_, (Parsed, _))| Parsed { task: NewTask { after, ..line.task }, ..line };
     Ok(sorted.into_iter().map(arranged).collect())
 }
 
 /// The tasks of a file with these bytes, or what is said of it.
 pub fn fuzz(bytes: &[u8]) -> Result<Vec<(usize, NewTask)>, String> {
-    let read = read(bytes, "file").map(|lines| lines.into_iter().map(|line| (line.line, line.task)).collect());
+    let read =
+        read(bytes, "file").map(|lines| lines.into_iter().map(|line| (line.line, line.task)).collect());
     read.map_err(|failure| failure.words().unwrap_or_default().to_owned())
 }
 
@@ -281,7 +283,8 @@ impl Known {
                 Parent::Nth(_) => {}
             }
         }
-        let (ids, keys) = store.known(&ids.into_iter().collect::<Vec<_>>(), &keys.into_iter().collect::<Vec<_>>()).await?;
+        let (ids, keys) =
+            store.known(&ids.into_iter().collect::<Vec<_>>(), &keys.into_iter().collect::<Vec<_>>()).await?;
         Ok(Self { ids: ids.into_iter().collect(), keys: keys.into_iter().collect() })
     }
 
@@ -318,7 +321,9 @@ pub(super) async fn run(path: &Path, global: &Global, out: &Out) -> Result<(), F
                 Parent::Key(name) => problems.add(
                     &file,
                     *line,
-                    format_args!("after: {name:?} is no name in this file, and no task has it as its business key"),
+                    format_args!(
+                        "after: {name:?} is no name in this file, and no task has it as its business key"
+                    ),
                 ),
                 Parent::Nth(_) => {}
             }

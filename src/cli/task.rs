@@ -76,7 +76,8 @@ async fn retry(id: i64, with_dependents: bool, store: &mut Store, out: &Out) -> 
             let now = when::now(store).await?;
             let state = if at > now { State::Scheduled } else { State::Pending };
             let at_words = when::both(now, at);
-            let words = format!("task {id} runs again {at_words}, when the call that was given up must be over");
+            let words =
+                format!("task {id} runs again {at_words}, when the call that was given up must be over");
             (state, Some(at), words)
         }
     };

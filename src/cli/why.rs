@@ -187,7 +187,7 @@ mod tests {
         for state in [State::Running, State::Succeeded, State::Failed, State::Cancelled] {
             assert_eq!(note(&task(state), &[], &[]), "");
         }
-        assert_eq!(note(&task(State::Blocked), &[], &[]), "waits for other tasks to succeed");
+        assert_eq!(note(&task(State::Blocked), &[], &[]), "waits for other tasks (see `after`)");
     }
 
     #[test]

@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn a_long_chain_is_ordered_without_recursion() {
-        let chain: Vec<_> = (0..100_000_usize).map(|n| if n < 99_999 { vec![n + 1] } else { vec![] }).collect();
+        let chain: Vec<_> =
+            (0..100_000_usize).map(|n| if n < 99_999 { vec![n + 1] } else { vec![] }).collect();
         assert_eq!(order(&chain).unwrap(), (0..100_000).rev().collect::<Vec<_>>());
     }
 }

@@ -76,7 +76,9 @@ impl Store {
         let retried = self.retry(id, who).await?;
         let revived = match retried {
             // What was retried before it was asked for the dependents: they wait for it as well.
-            Retried::Done | Retried::AfterCooling(_) | Retried::NotFinished(State::Scheduled | State::Pending | State::Running) => {
+            Retried::Done
+            | Retried::AfterCooling(_)
+            | Retried::NotFinished(State::Scheduled | State::Pending | State::Running) => {
                 self.revive_dependents(id).await?
             }
             Retried::NotFinished(_) | Retried::Missing => 0,

@@ -272,7 +272,7 @@ impl Unit for Revive<'_> {
         let mut still = ids(&sqlx::query(tx.sql.revivable).bind(&*list).fetch_all(&mut *tx.conn).await?)?;
         still.retain(|id| found.contains(id));
         let list = json!(still).to_string();
-        sqlx::query(tx.sql.reopen).bind(&*list).execute(&mut *tx.conn).await?;
+        sqlx::query(tx.sql.open_edges).bind(&*list).execute(&mut *tx.conn).await?;
         sqlx::query(tx.sql.block).bind(&*list).execute(&mut *tx.conn).await?;
         expect(tx, &all).await?;
         Ok(still)

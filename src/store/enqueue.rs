@@ -74,7 +74,8 @@ impl Unit for KnownKeys<'_> {
     const NAME: &'static str = "look up keys";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<String>> {
-        let rows = sqlx::query(tx.sql.keyed).bind(json!(self.keys).to_string()).fetch_all(&mut *tx.conn).await?;
+        let rows =
+            sqlx::query(tx.sql.keyed).bind(json!(self.keys).to_string()).fetch_all(&mut *tx.conn).await?;
         rows.iter().map(|row| row.try_get(1)).collect()
     }
 }
@@ -171,7 +172,8 @@ impl Enqueue<'_> {
         for id in same {
             recount(tx, id).await?;
         }
-        let over = parents.into_iter().filter(|id| others.states.get(id).is_some_and(|state| state.is_final()));
+        let over =
+            parents.into_iter().filter(|id| others.states.get(id).is_some_and(|state| state.is_final()));
         tell(tx, over.collect()).await
     }
 

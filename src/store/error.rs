@@ -204,6 +204,8 @@ pub(super) fn is_refusal(error: &sqlx::Error) -> bool {
 pub(super) fn words(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::InvalidArgument(words) => words.clone(),
-        _ => error.as_database_error().map_or_else(|| error.to_string(), |database| database.message().to_owned()),
+        _ => error
+            .as_database_error()
+            .map_or_else(|| error.to_string(), |database| database.message().to_owned()),
     }
 }

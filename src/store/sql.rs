@@ -40,7 +40,7 @@ macro_rules! statements {
 statements! {
     server session limits writable begin migrate_lock migrate_unlock installed schema clock
     enqueue keyed
-    lock_tasks expect depend waiters tell close told untold strays recount family parents revivable reopen block
+    lock_tasks expect depend waiters tell close told untold strays recount family parents revivable open_edges block
     look promote lock pick mark permits own ended_by log cool settle
     register beat running leave late own_cooling
     check expired fence abandoned cooled coolings released uncool counted drift repair longest impossible retired

@@ -111,6 +111,7 @@ pub(super) fn cases(dialect: Dialect) -> Vec<Case> {
     cases.extend(people());
     cases.extend(schedules());
     cases.extend(retention());
+    cases.extend(dependencies());
     if dialect == Dialect::Postgres {
         let kinds = json!([{"kind": "k1", "hold": HOUR, "max_attempts": 3, "on_abandon": "retry"}]);
         let end = |n: i64| json!({"id": RUNNING + 4 * n, "claim_no": 1, "outcome": "succeeded", "state": "succeeded", "attempts": 1});
@@ -140,7 +141,7 @@ fn claim() -> Vec<Case> {
     let tasks: Vec<_> = (0..4_i64)
         .map(|n| {
             json!({"kind": "k1", "semaphore": "default", "biz_key": format!("new-{n}"), "payload": "{}", "priority": 0,
-                   "at": null, "delay": 0, "timeout": null, "max_attempts": null, "on_abandon": null, "source": "api"})
+                   "at": null, "delay": 0, "timeout": null, "max_attempts": null, "on_abandon": null, "source": "api", "waiting_for": 0})
         })
         .collect();
     vec![
@@ -177,7 +178,7 @@ fn finish() -> Vec<Case> {
         case("ended_by", vec![attempts()], FEW),
         case("log", vec![word("c0"), ends(None), word("c0")], FEW),
         case("cool", vec![ends(Some("timeout"))], FEW),
-        case("settle", vec![ends(None)], FEW),
+        case("settle", vec![ends(None), int(0)], FEW),
     ]
 }
 
@@ -215,6 +216,29 @@ fn upkeep() -> Vec<Case> {
         case("retired", vec![int(24 * HOUR)], 300),
         // One step for each semaphore that tasks wait for, and all that runs or cools.
         case("impossible", vec![], 300),
+    ]
+}
+
+fn dependencies() -> Vec<Case> {
+    let edges = json!([{"task": PENDING, "parent": 2, "any_end": 0}]);
+    let few = || list(&json!([PENDING, PENDING + 1]));
+    vec![
+        case("lock_tasks", vec![few()], FEW),
+        case("expect", vec![few()], FEW),
+        case("depend", vec![list(&edges)], FEW),
+        case("waiters", vec![few(), int(100)], FEW),
+        case("tell", vec![list(&json!([{"id": PENDING, "ended": 1, "error": null}]))], FEW),
+        case("close", vec![list(&json!([{"task": PENDING, "parent": 2}]))], FEW),
+        case("told", vec![few()], FEW),
+        case("untold", vec![int(100)], FEW),
+        // What is blocked, of which there is nothing here.
+        case("strays", vec![int(100)], FEW),
+        case("recount", vec![int(PENDING), int(PENDING)], FEW),
+        case("family", vec![int(PENDING), int(100), int(PENDING), int(100)], FEW),
+        case("parents", vec![few()], FEW),
+        case("revivable", vec![few()], FEW),
+        case("open_edges", vec![few()], FEW),
+        case("block", vec![few()], FEW),
     ]
 }
 
