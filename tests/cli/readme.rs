@@ -45,7 +45,9 @@ fn the_three_terminals_of_the_readme_do_what_it_says() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let there = |block: &str| block.replace("127.0.0.1:9000", &format!("127.0.0.1:{port}"));
     let all = blocks("sh");
-    let [_two_commands, stub, fleet, use_it, schedules, after, why] = all.as_slice() else { panic!("{all:?}") };
+    let [_two_commands, stub, fleet, use_it, schedules, after, why] = all.as_slice() else {
+        panic!("{all:?}")
+    };
 
     let stub = format!("exec {} --listen 127.0.0.1:{port}", stub.split('#').next().unwrap().trim());
     let _stub = Running(bench.sh(&stub).stderr(Stdio::null()).spawn().unwrap());
