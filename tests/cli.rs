@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers belong to the tests")]
 
+mod after;
 mod audit;
 mod batch;
 mod config;

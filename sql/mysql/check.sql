@@ -12,4 +12,5 @@ SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now,
        EXISTS (SELECT 1 FROM permitq_semaphore s
                 WHERE s.in_use <> (SELECT count(*) FROM permitq_task t FORCE INDEX (permitq_task_ready)
                                     WHERE t.state = 'running' AND t.semaphore = s.name)
-                                + (SELECT count(*) FROM permitq_cooling k WHERE k.semaphore = s.name)) AS drifted
+                                + (SELECT count(*) FROM permitq_cooling k WHERE k.semaphore = s.name)) AS drifted,
+       EXISTS (SELECT 1 FROM permitq_task FORCE INDEX (permitq_task_untold) WHERE untold = 1) AS untold

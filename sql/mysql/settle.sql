@@ -1,5 +1,6 @@
 -- Moves ended tasks on, each fenced by its claim_no. 'delay' (microseconds) counts from now, and where 'after_cooling'
 -- is 1 not before the given-up call must be over. run_at is set before until: assignments see those before them.
+-- Where ? is 0, tasks for which others wait stay as they are: their ends have to be told, too.
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
            id BIGINT PATH '$.id', claim_no BIGINT PATH '$.claim_no',
            state LONGTEXT CHARACTER SET utf8mb4 PATH '$.state',
@@ -16,4 +17,4 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
        t.state = j.state, t.attempts = j.attempts, t.consumer = NULL, t.until = NULL,
        t.finished_at = CASE WHEN j.state IN ('succeeded', 'failed', 'cancelled') THEN UTC_TIMESTAMP(6) END,
        t.result = j.result, t.error = j.error
- WHERE t.claim_no = j.claim_no AND t.state = 'running'
+ WHERE t.claim_no = j.claim_no AND t.state = 'running' AND t.dependents <= ?

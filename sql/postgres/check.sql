@@ -12,4 +12,5 @@ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
                  WHERE expires_at <= statement_timestamp() AND finished_at IS NULL AND state || '' <> 'running'))::int AS lapsed,
        (EXISTS (SELECT 1 FROM permitq_semaphore s
                  WHERE s.in_use <> (SELECT count(*) FROM permitq_task t WHERE t.state = 'running' AND t.semaphore = s.name)
-                                 + (SELECT count(*) FROM permitq_cooling k WHERE k.semaphore = s.name)))::int AS drifted
+                                 + (SELECT count(*) FROM permitq_cooling k WHERE k.semaphore = s.name)))::int AS drifted,
+       (EXISTS (SELECT 1 FROM permitq_task WHERE dependents = 1 AND finished_at IS NOT NULL))::int AS untold

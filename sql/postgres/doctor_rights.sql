@@ -37,3 +37,6 @@ EXPLAIN SELECT id FROM permitq_instant;
 EXPLAIN INSERT INTO permitq_instant (job, planned_at, last_at, fate) VALUES ('x', '2000-01-01', '2000-01-01', 'fired');
 EXPLAIN UPDATE permitq_instant SET instants = instants + 1;
 EXPLAIN DELETE FROM permitq_instant WHERE id = 0;
+EXPLAIN SELECT task FROM permitq_dependency;
+EXPLAIN INSERT INTO permitq_dependency (task, parent) VALUES (1, 2);
+EXPLAIN UPDATE permitq_dependency SET open = 0;

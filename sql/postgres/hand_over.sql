@@ -1,11 +1,12 @@
 -- A whole hand-over in one statement, and so in one round trip and one commit: the $5 ended attempts of the list $1, all of
--- them clear and final, give their permits to as many due tasks. All of that or nothing: where fewer are ours, fewer are
--- due, the max was lowered, the kind is paused, one has expired or we are not alive any more, no row comes back, and the exchange goes its way step by step.
+-- them clear and final, give their permits to as many due tasks. All of that or nothing: where fewer are ours, others wait
+-- for one of them, fewer are due, one has expired, the kind is paused, the max was lowered or we are not alive any more, no
+-- row comes back, and the exchange goes its way step by step.
 -- Its order, too: our own rows by ascending id, then tasks that nobody else has; the semaphore is only read: a lowered max is stale by a
 -- commit at most.
 WITH ended AS MATERIALIZED (
     SELECT t.id, t.claim_no, t.kind, t.semaphore, t.consumer, t.started_at, t.run_at, t.max_attempts, t.on_abandon,
-           j.called_after, j.outcome, j.status, j.state, j.attempts, j.result, j.error
+           t.dependents, j.called_after, j.outcome, j.status, j.state, j.attempts, j.result, j.error
       FROM json_to_recordset($1::json)
            AS j (id bigint, claim_no bigint, called_after bigint, outcome text, status integer,
                  state text, attempts integer, result text, error text)
@@ -17,7 +18,7 @@ WITH ended AS MATERIALIZED (
     SELECT $5::bigint AS permits
       FROM permitq_semaphore s
      WHERE s.name = $3 AND s.in_use <= s.max_permits
-       AND (SELECT count(*) FROM ended) = $5
+       AND (SELECT count(*) FROM ended WHERE dependents = 0) = $5
        AND EXISTS (SELECT 1 FROM permitq_consumer c WHERE c.id = $2 AND c.state = 'alive')
 ), open AS MATERIALIZED (
     SELECT p.kind COLLATE "C" AS kind, p.hold, p.max_attempts, p.on_abandon

@@ -1,5 +1,6 @@
 -- Moves ended tasks on, each fenced by its claim_no. 'delay' (microseconds) counts from now, and where 'after_cooling'
 -- is 1 not before the given-up call must be over.
+-- Where $2 is 0, tasks for which others wait stay as they are: their ends have to be told, too.
 UPDATE permitq_task t
    SET state = j.state, attempts = j.attempts, consumer = NULL, until = NULL,
        run_at = CASE WHEN j.delay IS NULL THEN t.run_at
@@ -10,4 +11,4 @@ UPDATE permitq_task t
   FROM json_to_recordset($1::json)
        AS j (id bigint, claim_no bigint, state text, attempts integer, delay bigint, after_cooling integer,
              result text, error text)
- WHERE t.id = j.id AND t.claim_no = j.claim_no AND t.state = 'running'
+ WHERE t.id = j.id AND t.claim_no = j.claim_no AND t.state = 'running' AND t.dependents <= $2

@@ -14,4 +14,5 @@ SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 
                 WHERE expires_at <= CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000 AND finished_at IS NULL AND state || '' <> 'running') AS lapsed,
        EXISTS (SELECT 1 FROM permitq_semaphore s
                 WHERE s.in_use <> (SELECT count(*) FROM permitq_task t WHERE t.state = 'running' AND t.semaphore = s.name)
-                                + (SELECT count(*) FROM permitq_cooling k WHERE k.semaphore = s.name)) AS drifted
+                                + (SELECT count(*) FROM permitq_cooling k WHERE k.semaphore = s.name)) AS drifted,
+       EXISTS (SELECT 1 FROM permitq_task WHERE dependents = 1 AND finished_at IS NOT NULL) AS untold

@@ -1,5 +1,6 @@
 -- Moves ended tasks on, each fenced by its claim_no. 'delay' (microseconds) counts from now, and where 'after_cooling'
 -- is 1 not before the given-up call must be over.
+-- Where $2 is 0, tasks for which others wait stay as they are: their ends have to be told, too.
 UPDATE permitq_task
    SET state = j.state, attempts = j.attempts, consumer = NULL, until = NULL,
        run_at = CASE WHEN j.delay IS NULL THEN run_at
@@ -13,3 +14,4 @@ UPDATE permitq_task
                value ->> 'after_cooling' AS after_cooling, value ->> 'result' AS result, value ->> 'error' AS error
           FROM json_each($1)) j
  WHERE permitq_task.id = j.id AND permitq_task.claim_no = j.claim_no AND permitq_task.state = 'running'
+   AND permitq_task.dependents <= $2

@@ -1,2 +1,2 @@
 -- One task, locked, with what decides its next move.
-SELECT id, claim_no, semaphore, state, consumer, attempts, max_attempts, on_abandon FROM permitq_task WHERE id = $1
+SELECT id, claim_no, semaphore, state, consumer, attempts, max_attempts, on_abandon, dependents FROM permitq_task WHERE id = $1

@@ -116,6 +116,9 @@ impl Repaired {
 pub(super) async fn run(options: &Options, global: &Global, out: &Out) -> Result<(), Failure> {
     let mut store = place::open(global).await?;
     let hold = global.settings()?.longest_hold();
+    if options.repair {
+        mend(&mut store).await?;
+    }
     let repaired = if options.repair { Some(repair(&mut store, hold).await?) } else { None };
     // Reading the whole log may take long, and holds nobody up.
     let mut store = store.database().clone().limit(LIMIT).store();
@@ -149,6 +152,24 @@ fn period(options: &Options) -> Result<Range<i64>, Failure> {
     }
     Ok(since.map_or(0, Timestamp::as_microsecond)..until.map_or(i64::MAX, Timestamp::as_microsecond))
 }
+
+/// Tasks that wait in vain: let go, or failed with what they waited for.
+async fn mend(store: &mut Store) -> Result<(), Failure> {
+    let mut before = Vec::new();
+    loop {
+        let strays = store.strays(STRAYS).await?;
+        if strays.is_empty() || strays == before {
+            return Ok(());
+        }
+        for stray in &strays {
+            store.mend(stray).await?;
+        }
+        before = strays;
+    }
+}
+
+/// So many at once.
+const STRAYS: i64 = 100;
 
 /// Every semaphore is counted under its lock; what the unlocked look says may be a commit old.
 async fn repair(store: &mut Store, hold: Duration) -> Result<Vec<Repaired>, Failure> {

@@ -4,7 +4,7 @@
 //! line, so that everything before it is in, and the line itself can be named. Where an answer got lost, only the
 //! business keys make it safe to go on, and the message says so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -21,7 +21,8 @@ use super::out::Out;
 use super::progress::{Batch, Stopped};
 use super::{Global, place, when};
 use crate::config::HumanDuration;
-use crate::model::{NewTask, OnAbandon, PAYLOAD_MAX, RunAt};
+use crate::model::{After, NewTask, OnAbandon, PAYLOAD_MAX, Parent, RunAt, order};
+use crate::store::Store;
 
 /// So many bad lines are shown; the rest is counted.
 const SHOWN: usize = 20;
@@ -48,6 +49,36 @@ struct Line<'a> {
     semaphore: Option<String>,
     #[serde(default, deserialize_with = "policy")]
     on_abandon: Option<OnAbandon>,
+    name: Option<String>,
+    #[serde(default)]
+    after: Vec<Reference>,
+}
+
+/// What a line waits for: a name of this file, a business key, or an id.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(untagged)]
+pub(super) enum Reference {
+    Id(i64),
+    Name(String),
+    Any { any_end: Box<Reference> },
+}
+
+impl Reference {
+    fn target(&self) -> (&Self, bool) {
+        match self {
+            Self::Any { any_end } => (any_end.target().0, true),
+            other => (other, false),
+        }
+    }
+}
+
+/// A line, and what it is called and waits for in this file.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) line: usize,
+    pub(super) task: NewTask,
+    pub(super) name: Option<String>,
+    after: Vec<Reference>,
 }
 
 /// `null` is a payload, too.
@@ -81,7 +112,7 @@ fn policy<'de, D: Deserializer<'de>>(from: D) -> Result<Option<OnAbandon>, D::Er
 }
 
 /// The task of one line, or what is wrong with it.
-fn parse(line: &str) -> Result<NewTask, String> {
+fn parse(number: usize, line: &str) -> Result<Parsed, String> {
     let from = &mut serde_json::Deserializer::from_str(line);
     let line: Line<'_> = serde_path_to_error::deserialize(&mut *from).map_err(|error| {
         let field = error.path().to_string();
@@ -114,11 +145,12 @@ fn parse(line: &str) -> Result<NewTask, String> {
         on_abandon: line.on_abandon,
         semaphore: line.semaphore,
         expires: line.expires,
+        after: Vec::new(),
         job: None,
         source: "cli".to_owned(),
     };
     task.check().map_err(|refused| refused.to_string())?;
-    Ok(task)
+    Ok(Parsed { line: number, task, name: line.name, after: line.after })
 }
 
 /// What is wrong with a file, line by line.
@@ -153,7 +185,7 @@ impl Problems {
 }
 
 /// Reads and checks every line; blank ones are skipped.
-fn read(mut from: impl BufRead, file: &str) -> Result<Vec<(usize, NewTask)>, Failure> {
+fn read(mut from: impl BufRead, file: &str) -> Result<Vec<Parsed>, Failure> {
     let (mut tasks, mut problems, mut line) = (Vec::new(), Problems::default(), Vec::new());
     for number in 1.. {
         line.clear();
@@ -169,19 +201,118 @@ fn read(mut from: impl BufRead, file: &str) -> Result<Vec<(usize, NewTask)>, Fai
         match std::str::from_utf8(&line).map(|line| line.trim_start_matches('\u{feff}').trim()) {
             Err(_) => problems.add(file, number, "not UTF-8"),
             Ok("") => {}
-            Ok(line) => match parse(line) {
-                Ok(task) => tasks.push((number, task)),
+            Ok(line) => match parse(number, line) {
+                Ok(task) => tasks.push(task),
                 Err(reason) => problems.add(file, number, reason),
             },
         }
     }
     problems.refuse()?;
-    Ok(tasks)
+    arrange(tasks, file)
+}
+
+/// In an order in which each stands behind those it waits for, their names made indices; the file's own order where that is
+/// one.
+fn arrange(lines: Vec<Parsed>, file: &str) -> Result<Vec<Parsed>, Failure> {
+    if lines.iter().all(|line| line.after.is_empty() && line.name.is_none()) {
+        return Ok(lines);
+    }
+    let mut problems = Problems::default();
+    let mut names: HashMap<&str, usize> = HashMap::new();
+    for (n, line) in lines.iter().enumerate() {
+        if let Some(name) = &line.name
+            && let Some(first) = names.insert(name, n)
+        {
+            let first = lines[first].line;
+            problems.add(file, line.line, format_args!("the name {name:?} is line {first}'s already"));
+        }
+    }
+    for (n, line) in lines.iter().enumerate() {
+        if let Some(key) = &line.task.biz_key {
+            names.entry(key).or_insert(n);
+        }
+    }
+    let inside = |reference: &Reference| match reference.target().0 {
+        Reference::Name(name) => names.get(&**name).copied(),
+        _ => None,
+    };
+    let parents: Vec<Vec<usize>> =
+        lines.iter().map(|line| line.after.iter().filter_map(inside).collect()).collect();
+    let order = order(&parents).unwrap_or_else(|cycle| {
+        let words = |n: &usize| {
+            let Parsed { line, name, task, .. } = &lines[*n];
+            let called = name.as_ref().or(task.biz_key.as_ref());
+            format!("{:?} (line {line})", called.map_or("", |name| name))
+        };
+        let round: Vec<_> = cycle.iter().chain(cycle.first()).map(words).collect();
+        let first = cycle.first().map_or(0, |n| lines[*n].line);
+        problems.add(file, first, format_args!("a cycle: {}", round.join(" waits for ")));
+        Vec::new()
+    });
+    problems.refuse()?;
+    let mut place = vec![0; lines.len()];
+    for (new, old) in order.iter().enumerate() {
+        place[*old] = new;
+    }
+    let afters: Vec<Vec<After>> = lines
+        .iter()
+        .map(|line| {
+            let after = |reference: &Reference| {
+                let (target, any_end) = reference.target();
+                let parent = match (inside(reference), target) {
+                    (Some(n), _) => Parent::Nth(place[n]),
+                    (None, Reference::Id(id)) => Parent::Task(*id),
+                    (None, Reference::Name(key)) => Parent::Key(key.clone()),
+                    (None, Reference::Any { .. }) => return None,
+                };
+                Some(After { parent, any_end })
+            };
+            line.after.iter().filter_map(after).collect()
+        })
+        .collect();
+    let mut sorted: Vec<_> = place.into_iter().zip(lines.into_iter().zip(afters)).collect();
+    sorted.sort_unstable_by_key(|(place, _)| *place);
+    let arranged =
+        |(_, (line, after)): (_, (Parsed, _))| Parsed { task: NewTask { after, ..line.task }, ..line };
+    Ok(sorted.into_iter().map(arranged).collect())
 }
 
 /// The tasks of a file with these bytes, or what is said of it.
 pub fn fuzz(bytes: &[u8]) -> Result<Vec<(usize, NewTask)>, String> {
-    read(bytes, "file").map_err(|failure| failure.words().unwrap_or_default().to_owned())
+    let read =
+        read(bytes, "file").map(|lines| lines.into_iter().map(|line| (line.line, line.task)).collect());
+    read.map_err(|failure| failure.words().unwrap_or_default().to_owned())
+}
+
+/// What lines wait for that is in the database already.
+#[derive(Default)]
+struct Known {
+    ids: BTreeSet<i64>,
+    keys: BTreeSet<String>,
+}
+
+impl Known {
+    async fn read(lines: &[Parsed], store: &mut Store) -> Result<Self, Failure> {
+        let (mut ids, mut keys) = (BTreeSet::new(), BTreeSet::new());
+        for after in lines.iter().flat_map(|line| &line.task.after) {
+            match &after.parent {
+                Parent::Task(id) => drop(ids.insert(*id)),
+                Parent::Key(key) => drop(keys.insert(key.clone())),
+                Parent::Nth(_) => {}
+            }
+        }
+        let (ids, keys) =
+            store.known(&ids.into_iter().collect::<Vec<_>>(), &keys.into_iter().collect::<Vec<_>>()).await?;
+        Ok(Self { ids: ids.into_iter().collect(), keys: keys.into_iter().collect() })
+    }
+
+    fn has(&self, parent: &Parent) -> bool {
+        match parent {
+            Parent::Task(id) => self.ids.contains(id),
+            Parent::Key(key) => self.keys.contains(key),
+            Parent::Nth(_) => true,
+        }
+    }
 }
 
 pub(super) async fn run(path: &Path, global: &Global, out: &Out) -> Result<(), Failure> {
@@ -197,14 +328,28 @@ pub(super) async fn run(path: &Path, global: &Global, out: &Out) -> Result<(), F
     let mut store = place::open_or_create(global).await?;
     let known: BTreeSet<String> = store.semaphores().await?.into_iter().map(|s| s.name).collect();
     let mut problems = Problems::default();
-    for (line, task) in &tasks {
+    let parents = Known::read(&tasks, &mut store).await?;
+    for Parsed { line, task, .. } in &tasks {
         if let Some(name) = task.semaphore.as_ref().filter(|name| !known.contains(*name)) {
             problems.add(&file, *line, format_args!("unknown semaphore {name:?}"));
+        }
+        for parent in task.after.iter().map(|after| &after.parent).filter(|parent| !parents.has(parent)) {
+            match parent {
+                Parent::Task(id) => problems.add(&file, *line, format_args!("after: there is no task {id}")),
+                Parent::Key(name) => problems.add(
+                    &file,
+                    *line,
+                    format_args!(
+                        "after: {name:?} is no name in this file, and no task has it as its business key"
+                    ),
+                ),
+                Parent::Nth(_) => {}
+            }
         }
     }
     problems.refuse()?;
 
-    let (lines, tasks): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
+    let (lines, tasks): (Vec<_>, Vec<_>) = tasks.into_iter().map(|parsed| (parsed.line, parsed.task)).unzip();
     let (done, stopped) = Batch { lines: &lines, tasks: &tasks }.enqueue(&mut store).await;
     let failed = tasks.len() - done.lines();
     let counts = json!({"created": done.created, "existing": done.existing, "failed": failed});
@@ -225,10 +370,10 @@ mod tests {
     #[test]
     fn a_payload_keeps_its_text() {
         for payload in ["null", "1.10", r#"{"b": 1, "a": 12345678901234567890123}"#, r#""x""#, "[]"] {
-            let task = parse(&format!(r#"{{"kind": "a", "payload": {payload}}}"#)).unwrap();
+            let task = parse(1, &format!(r#"{{"kind": "a", "payload": {payload}}}"#)).unwrap().task;
             assert_eq!(task.payload, payload);
         }
-        assert_eq!(parse(r#"{"kind": "a"}"#).unwrap().payload, "");
+        assert_eq!(parse(1, r#"{"kind": "a"}"#).unwrap().task.payload, "");
     }
 
     #[test]
@@ -251,7 +396,7 @@ mod tests {
             (r#"{"kind": "a", "max_attempts": 0}"#, "max_attempts must be from 1"),
             (r#"{"kind": "", "biz_key": "k"}"#, "kind \"\" must have 1 to 100 characters"),
         ] {
-            let reason = parse(line).unwrap_err();
+            let reason = parse(1, line).unwrap_err();
             assert!(reason.contains(words), "{line}: {reason}");
             assert!(!reason.contains("line 1"), "{line}: {reason}");
         }
@@ -271,7 +416,7 @@ mod tests {
         let Failure::Usage(words) = read(&br#"{"a\n\u001b[2J": 1}"#[..], "f").unwrap_err() else {
             panic!("usage")
         };
-        assert!(words.ends_with("\n  f:1: unknown field `a  [2J`, expected one of `kind`, `biz_key`, `payload`, `priority`, `run_at`, `delay`, `timeout`, `max_attempts`, `semaphore`, `on_abandon` (column 15)"), "{words}");
+        assert!(words.ends_with("\n  f:1: unknown field `a  [2J`, expected one of `kind`, `biz_key`, `payload`, `priority`, `run_at`, `delay`, `timeout`, `max_attempts`, `semaphore`, `on_abandon`, `name`, `after` (column 15)"), "{words}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::fail::Failure;
 use super::out::Out;
 use super::{Global, batch, payload, permits, place, when};
 use crate::config::HumanDuration;
-use crate::model::{NewTask, OnAbandon, Refused, RunAt};
+use crate::model::{After, NewTask, OnAbandon, Parent, Refused, RunAt};
 use crate::store::{Enqueued, Error};
 
 #[derive(Args, Debug)]
@@ -58,6 +58,17 @@ struct One {
     /// Whose permits it needs [default: default]
     #[arg(long, value_name = "NAME")]
     semaphore: Option<String>,
+    /// Not before this task has succeeded; may be repeated
+    #[arg(long, value_name = "ID|KEY")]
+    after: Vec<String>,
+    /// Not before this task has ended, however it did; may be repeated
+    #[arg(long, value_name = "ID|KEY")]
+    after_any: Vec<String>,
+}
+
+/// A number is an id, anything else a business key.
+fn parent(text: &str) -> Parent {
+    text.parse().map_or_else(|_| Parent::Key(text.to_owned()), Parent::Task)
 }
 
 pub(super) fn on_abandon() -> impl TypedValueParser<Value = OnAbandon> {
@@ -82,6 +93,12 @@ impl One {
             on_abandon: self.on_abandon,
             semaphore: self.semaphore,
             expires: self.expires,
+            after: [(self.after, false), (self.after_any, true)]
+                .into_iter()
+                .flat_map(|(parents, any_end)| {
+                    parents.into_iter().map(move |text| After { parent: parent(&text), any_end })
+                })
+                .collect(),
             job: None,
             source: "cli".to_owned(),
         };

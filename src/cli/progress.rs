@@ -3,7 +3,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::model::NewTask;
+use crate::model::{After, NewTask, Parent};
 use crate::store::{Error, Store};
 
 /// A transaction takes so many lines at most,
@@ -47,11 +47,14 @@ impl Batch<'_> {
         // So many of the next lines go one by one, since one of them was refused: those before it get in, and the line
         // is known.
         let mut singly = 0_usize;
+        let mut ids = Vec::with_capacity(self.tasks.len());
         while done.lines() < self.tasks.len() {
             let rest = &self.tasks[done.lines()..];
             let part = &rest[..if singly > 0 { 1 } else { part(rest) }];
-            match store.enqueue(part).await {
+            let linked = link(part, done.lines(), &ids);
+            match store.enqueue(linked.as_deref().unwrap_or(part)).await {
                 Ok(enqueued) => {
+                    ids.extend(enqueued.iter().map(|enqueued| enqueued.id));
                     let created = enqueued.iter().filter(|enqueued| enqueued.created).count();
                     done.created += created;
                     done.existing += part.len() - created;
@@ -101,6 +104,22 @@ impl Batch<'_> {
         });
         text.join("\n  ")
     }
+}
+
+/// The tasks of this part, which begins at `start`: what they wait for is an id, or stands in the part. `None`: they wait for
+/// nothing of this file.
+fn link(part: &[NewTask], start: usize, ids: &[i64]) -> Option<Vec<NewTask>> {
+    let inside = |after: &After| matches!(after.parent, Parent::Nth(_));
+    if !part.iter().any(|task| task.after.iter().any(inside)) {
+        return None;
+    }
+    let mut part = part.to_vec();
+    for after in part.iter_mut().flat_map(|task| &mut task.after) {
+        if let Parent::Nth(n) = after.parent {
+            after.parent = ids.get(n).map_or(Parent::Nth(n.saturating_sub(start)), |id| Parent::Task(*id));
+        }
+    }
+    Some(part)
 }
 
 /// How many of these tasks make the next transaction; at least one.

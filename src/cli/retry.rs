@@ -25,6 +25,9 @@ pub(super) struct Options {
     id: Option<i64>,
     #[command(flatten)]
     filter: Filter,
+    /// The tasks that failed because it did wait for it again
+    #[arg(long, requires = "id")]
+    with_dependents: bool,
     /// Do not ask: for scripts
     #[arg(long, conflicts_with = "id")]
     yes: bool,
@@ -60,33 +63,56 @@ fn finished() -> impl TypedValueParser<Value = State> {
 
 pub(super) async fn run(options: Options, store: &mut Store, out: &Out) -> Result<(), Failure> {
     match options.id {
-        Some(id) => one(id, store, out).await,
+        Some(id) => one(id, options.with_dependents, store, out).await,
         None => many(options.filter, options.yes, store, out).await,
     }
 }
 
-async fn one(id: i64, store: &mut Store, out: &Out) -> Result<(), Failure> {
-    match store.retry(id, &who()).await? {
+async fn one(id: i64, with_dependents: bool, store: &mut Store, out: &Out) -> Result<(), Failure> {
+    let (retried, dependents) = if with_dependents {
+        let (retried, dependents) = store.retry_with_dependents(id, &who()).await?;
+        (retried, Some(dependents))
+    } else {
+        (store.retry(id, &who()).await?, None)
+    };
+    let (state, run_at, words) = match retried {
         Retried::Missing => return Err(task::missing(id, store)),
-        Retried::NotFinished(state) => {
+        Retried::NotFinished(state) if dependents.is_none_or(|count| count == 0) => {
             return Err(Failure::Failed(format!(
                 "task {id} is {state}: only a failed or cancelled task can be retried"
             )));
         }
-        Retried::Done => {
-            out.answer(&json!({"id": id, "state": State::Pending.as_str()}), || {
-                format!("task {id} is pending again")
-            })?;
-        }
+        Retried::NotFinished(state) => (state, None, format!("task {id} is {state} already")),
+        Retried::Done => (State::Pending, None, format!("task {id} is pending again")),
         Retried::AfterCooling(at) => {
             let now = when::now(store).await?;
             let state = if at > now { State::Scheduled } else { State::Pending };
-            out.answer(&json!({"id": id, "state": state.as_str(), "run_at": at.to_string()}), || {
-                let at = when::both(now, at);
-                format!("task {id} runs again {at}, when the call that was given up must be over")
-            })?;
+            let at_words = when::both(now, at);
+            let words =
+                format!("task {id} runs again {at_words}, when the call that was given up must be over");
+            (state, Some(at), words)
+        }
+    };
+    if dependents.is_none() {
+        let (_, children) = store.family(id).await?;
+        let failed = children.iter().filter(|child| child.failed_upstream()).count();
+        if failed > 0 {
+            out.note(&format!(
+                "{failed} tasks that waited for it stay failed; `permitq task retry {id} --with-dependents` makes them wait again"
+            ));
         }
     }
+    let mut answer = json!({"id": id, "state": state.as_str()});
+    if let Some(at) = run_at {
+        answer["run_at"] = json!(at.to_string());
+    }
+    if let Some(count) = dependents {
+        answer["dependents"] = json!(count);
+    }
+    out.answer(&answer, || match dependents {
+        Some(count) => format!("{words}; {count} dependents wait for it again"),
+        None => words,
+    })?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::model::{Holder, OnAbandon, Pause, Semaphore, Task};
+use crate::model::{Holder, OnAbandon, Pause, Relative, Semaphore, Task};
 
 /// A task in a list.
 #[derive(Debug, Serialize)]
@@ -57,6 +57,27 @@ impl<'a> From<&'a Task> for TaskShape<'a> {
             error: task.error.as_deref(),
             source: &task.source,
         }
+    }
+}
+
+/// A task that another waits for, or that waits for it.
+#[derive(Debug, Serialize)]
+pub(super) struct RelativeShape<'a> {
+    id: i64,
+    kind: Option<&'a str>,
+    biz_key: Option<&'a str>,
+    state: &'static str,
+    any_end: bool,
+    open: bool,
+}
+
+impl<'a> From<&'a Relative> for RelativeShape<'a> {
+    fn from(one: &'a Relative) -> Self {
+        let (kind, biz_key) = match &one.task {
+            Some((kind, _, key)) => (Some(&**kind), key.as_deref()),
+            None => (None, None),
+        };
+        Self { id: one.id, kind, biz_key, state: one.state(), any_end: one.any_end, open: one.open }
     }
 }
 

@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 use super::fail::Failure;
 use super::history::{Event, history};
 use super::out::{Out, clean, list, section};
-use super::shape::TaskShape;
+use super::shape::{RelativeShape, TaskShape};
 use super::why::{Sight, why};
 use super::{payload, task, tasks, when};
-use crate::model::{State, Task};
+use crate::model::{Relative, State, Task};
 use crate::store::{AttemptLog, Store};
 
 #[derive(Serialize)]
@@ -20,6 +20,8 @@ struct Shape<'a> {
     payload: Payload<'a>,
     result: Option<&'a str>,
     note: Option<&'a str>,
+    parents: Vec<RelativeShape<'a>>,
+    children: Vec<RelativeShape<'a>>,
     history: &'a [Event],
 }
 
@@ -36,6 +38,7 @@ pub(super) async fn run(id: i64, store: &mut Store, out: &Out) -> Result<(), Fai
     let attempts = store.attempts(id).await?;
     let accept = accept(&task, &attempts);
     let history = history(&task, attempts, store.actions(id).await?);
+    let (parents, children) = store.family(id).await?;
     let semaphores = store.semaphores().await?;
     let consumers = store.consumers().await?;
     let pauses = store.pauses().await?;
@@ -50,10 +53,14 @@ pub(super) async fn run(id: i64, store: &mut Store, out: &Out) -> Result<(), Fai
         payload: serde_json::from_str(text).map_or(Payload::Text(text), Payload::Json),
         result: task.result.as_deref(),
         note: note.as_deref(),
+        parents: parents.iter().map(RelativeShape::from).collect(),
+        children: children.iter().map(RelativeShape::from).collect(),
         history: &history,
     };
     out.answer(&shape, || {
         let mut rows = facts(&task, now);
+        rows.extend(family("after", &parents));
+        rows.extend(family("before", &children));
         rows.extend(note.as_ref().map(|note| ["note".to_owned(), note.clone()]));
         let events: Vec<_> = history.iter().map(|event| [when::utc(event.at), event.words()]).collect();
         let mut parts = vec![list(&rows), section("payload", &clean(&payload::indent(text)))];
@@ -62,6 +69,16 @@ pub(super) async fn run(id: i64, store: &mut Store, out: &Out) -> Result<(), Fai
         parts.join("\n\n")
     })?;
     Ok(())
+}
+
+/// Those it waits for or did, or those that wait or did for it.
+fn family(role: &str, relatives: &[Relative]) -> Option<[String; 2]> {
+    let words = |one: &Relative| {
+        let any_end = if one.any_end { ", any end" } else { "" };
+        format!("task {} ({}{any_end})", one.id, one.state())
+    };
+    let all: Vec<_> = relatives.iter().map(words).collect();
+    (!all.is_empty()).then(|| [role.to_owned(), all.join(", ")])
 }
 
 /// A late answer that may be taken as the result.

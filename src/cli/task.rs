@@ -30,6 +30,15 @@ pub(super) struct Which {
     id: i64,
 }
 
+#[derive(Args, Debug)]
+pub(super) struct Again {
+    /// Its id
+    id: i64,
+    /// Also what failed because it did: it waits for it again
+    #[arg(long)]
+    with_dependents: bool,
+}
+
 pub(super) async fn run(command: Command, global: &Global, out: &Out) -> Result<(), Failure> {
     let mut store = place::open(global).await?;
     match command {

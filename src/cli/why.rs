@@ -44,7 +44,7 @@ pub(super) fn reasons(task: &Task, sight: &Sight<'_>) -> Vec<Reason> {
     let mut reasons = Vec::new();
     match task.state {
         State::Running | State::Succeeded | State::Failed | State::Cancelled => return reasons,
-        State::Blocked => return vec![reason("blocked", "waits for other tasks to succeed")],
+        State::Blocked => return vec![reason("blocked", "waits for other tasks (see `after`)")],
         State::Scheduled if task.run_at > sight.now => {
             let due = when::relative(sight.now, task.run_at);
             reasons.push(match task.claim_no {
@@ -225,7 +225,7 @@ mod tests {
         for state in [State::Running, State::Succeeded, State::Failed, State::Cancelled] {
             assert_eq!(note(&task(state), &[], &[]), "");
         }
-        assert_eq!(note(&task(State::Blocked), &[], &[]), "waits for other tasks to succeed");
+        assert_eq!(note(&task(State::Blocked), &[], &[]), "waits for other tasks (see `after`)");
     }
 
     #[test]

@@ -303,7 +303,7 @@ mod tests {
             in_use: 0,
             kinds: vec!["call".to_owned()],
         }];
-        let look = Look { semaphores, alive: 1, next_due: Some(ms(7)) };
+        let look = Look { semaphores, alive: 1, next_due: Some(ms(7)), paused: Vec::new() };
         looking.saw(look, &Services::default(), |_| 0, true);
         let due = looking.looked + ms(7);
         assert_eq!(looking.at, due);

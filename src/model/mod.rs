@@ -4,6 +4,7 @@
 //! random numbers are passed in.
 
 mod claim;
+mod dependency;
 mod lease;
 mod limits;
 mod outcome;
@@ -17,6 +18,7 @@ mod sweep;
 mod task;
 
 pub use claim::{Attempt, Claim, Ended, Signal};
+pub use dependency::{After, Parent, Relative, order};
 pub use lease::{Lease, STEP_SLACK};
 pub use limits::Limits;
 pub use outcome::{End, Outcome, Verdict, Why};

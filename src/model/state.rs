@@ -8,6 +8,7 @@
 //!                               ▲─── a person's retry ──────────┘
 //! ```
 //!
+//! A blocked task fails with the task it waits for, and is blocked again when a person retries that one with its dependents.
 //! A person may also take a late answer as the result: from scheduled, pending or failed to succeeded.
 //!
 //! Every statement that writes `state` moves along an arrow of [`State::may_become`]; the contract suite installs this
@@ -57,8 +58,8 @@ impl State {
             Pending => matches!(to, Running | Succeeded | Cancelled),
             Running => matches!(to, Scheduled | Pending | Succeeded | Failed | Cancelled),
             Succeeded => false,
-            // A person's retry, and accept.
-            Failed => matches!(to, Scheduled | Pending | Succeeded),
+            // A person's retry (blocked: of a task that it waits for), and accept.
+            Failed => matches!(to, Blocked | Scheduled | Pending | Succeeded),
             Cancelled => matches!(to, Scheduled | Pending),
         }
     }
@@ -109,7 +110,8 @@ mod tests {
             for to in State::ALL {
                 let by_retry = from != State::Succeeded && matches!(to, State::Scheduled | State::Pending);
                 let by_accept = (from, to) == (State::Failed, State::Succeeded);
-                assert_eq!(from.may_become(to), by_retry || by_accept, "{from} -> {to}");
+                let with_parent = (from, to) == (State::Failed, State::Blocked);
+                assert_eq!(from.may_become(to), by_retry || by_accept || with_parent, "{from} -> {to}");
             }
         }
     }

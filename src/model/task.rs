@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{OnAbandon, State};
+use super::{After, OnAbandon, Parent, State};
 
 /// Longest business key, in characters.
 pub const BIZ_KEY_MAX: usize = 255;
@@ -50,6 +50,8 @@ pub struct NewTask {
     pub semaphore: Option<String>,
     /// Not worth starting from then on: cancelled where nobody has claimed it by then. A delay counts from its enqueueing.
     pub expires: Option<RunAt>,
+    /// What has to end before it may run; more than one: all of them.
+    pub after: Vec<After>,
     /// The job it is a run of; only schedules set it.
     pub job: Option<String>,
     /// Who asked: `api`, `cli`, ….
@@ -102,6 +104,25 @@ impl NewTask {
     #[must_use]
     pub fn key(mut self, biz_key: impl Into<String>) -> Self {
         self.biz_key = Some(biz_key.into());
+        self
+    }
+
+    /// Not before this task, by id or business key, has succeeded; if it ends otherwise, this one fails, too.
+    ///
+    /// ```
+    /// let send = permitq::NewTask::new("send", "{}").after("report/2026-11").after(7);
+    /// assert_eq!(send.after.len(), 2);
+    /// ```
+    #[must_use]
+    pub fn after(mut self, parent: impl Into<Parent>) -> Self {
+        self.after.push(After { parent: parent.into(), any_end: false });
+        self
+    }
+
+    /// Not before this task has ended, however it did.
+    #[must_use]
+    pub fn after_any_end(mut self, parent: impl Into<Parent>) -> Self {
+        self.after.push(After { parent: parent.into(), any_end: true });
         self
     }
 

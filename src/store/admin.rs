@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
+use super::dependents::tell;
 use super::record::{record, wake};
 use super::rows::{self, Read};
 use super::unit::{Tx, Unit};
@@ -68,6 +69,21 @@ impl Store {
     /// downstream, its `on_abandon` decides whether it waits for that.
     pub async fn retry(&mut self, id: i64, who: &str) -> Result<Retried> {
         self.run(&RetryTask { id, who }).await
+    }
+
+    /// The same, and what failed because this task did, or for that, waits for it again; answers how many did.
+    pub async fn retry_with_dependents(&mut self, id: i64, who: &str) -> Result<(Retried, usize)> {
+        let retried = self.retry(id, who).await?;
+        let revived = match retried {
+            // What was retried before it was asked for the dependents: they wait for it as well.
+            Retried::Done
+            | Retried::AfterCooling(_)
+            | Retried::NotFinished(State::Scheduled | State::Pending | State::Running) => {
+                self.revive_dependents(id).await?
+            }
+            Retried::NotFinished(_) | Retried::Missing => 0,
+        };
+        Ok((retried, revived))
     }
 
     /// Takes the last late answer that says it is done as the result of a task that waits to run again or has failed, so
@@ -137,6 +153,11 @@ async fn standing(tx: &mut Tx<'_>, id: i64) -> sqlx::Result<Option<(AnyRow, Stat
     Ok(Some((row, state)))
 }
 
+/// Tells the end of this task, where somebody waits for it.
+async fn tell_if_expected(tx: &mut Tx<'_>, row: &AnyRow, id: i64) -> sqlx::Result<()> {
+    if row.int("dependents")? == 1 { tell(tx, vec![id]).await } else { Ok(()) }
+}
+
 struct Cancel<'a> {
     id: i64,
     who: &'a str,
@@ -170,6 +191,7 @@ impl Unit for Cancel<'_> {
             }
             State::Blocked | State::Scheduled | State::Pending => {
                 sqlx::query(tx.sql.cancel).bind(reason).bind(self.id).execute(&mut *tx.conn).await?;
+                tell_if_expected(tx, &row, self.id).await?;
                 Cancelled::Done
             }
         };
@@ -213,7 +235,7 @@ impl Unit for Accept<'_> {
     const NAME: &'static str = "accept";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Accepted> {
-        let Some((_, state)) = standing(tx, self.id).await? else { return Ok(Accepted::Missing) };
+        let Some((row, state)) = standing(tx, self.id).await? else { return Ok(Accepted::Missing) };
         if !matches!(state, State::Scheduled | State::Pending | State::Failed) {
             return Ok(Accepted::NotWaiting(state));
         }
@@ -225,6 +247,7 @@ impl Unit for Accept<'_> {
             .bind(self.id)
             .execute(&mut *tx.conn)
             .await?;
+        tell_if_expected(tx, &row, self.id).await?;
         let detail = format!("the late answer to attempt {claim_no}");
         act(tx, self.who, "accept", Some(self.id), Some(detail)).await?;
         Ok(Accepted::Done(claim_no))

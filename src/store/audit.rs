@@ -5,10 +5,14 @@ use std::ops::Range;
 use futures_util::TryStreamExt;
 use sqlx::Row;
 
+use super::dependents::Stray;
 use super::rows::Read;
 use super::unit::{How, Tx, Unit};
 use super::{Result, Store};
 use crate::model::{Moved, Semaphore, Sweep};
+
+/// So many tasks that wait in vain are named.
+const STRAYS: i64 = 100;
 
 /// What is wrong with the tables, apart from the counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +41,8 @@ impl Store {
     /// Reads what an audit needs; repairs nothing.
     pub async fn audit(&mut self) -> Result<Audit> {
         let semaphores = self.semaphores().await?;
-        let impossible = self.run(&Impossible).await?;
+        let mut impossible = self.run(&Impossible).await?;
+        impossible.extend(self.strays(STRAYS).await?.iter().map(Stray::words));
         Ok(Audit { semaphores, impossible })
     }
 

@@ -1,15 +1,16 @@
 //! Putting tasks in: one or many, idempotent by business key.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::json;
 use sqlx::any::AnyRow;
 use sqlx::{Executor, Row};
 
+use super::dependents::{expect, lock_tasks, recount, tell};
 use super::rows::micros;
 use super::unit::{Tx, Unit};
 use super::{Result, Store};
-use crate::model::{NewTask, OnAbandon, RunAt};
+use crate::model::{NewTask, OnAbandon, Parent, RunAt, State};
 
 /// What became of one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,53 @@ impl Store {
         if tasks.is_empty() {
             return Ok(Vec::new());
         }
+        check_order(tasks)?;
         self.run(&Enqueue { tasks }).await
+    }
+}
+
+impl Store {
+    /// Which of these ids and business keys are there.
+    pub async fn known(&mut self, ids: &[i64], keys: &[String]) -> Result<(Vec<i64>, Vec<String>)> {
+        let mut known = (Vec::new(), Vec::new());
+        for ids in ids.chunks(SOME) {
+            known.0.extend(self.run(&KnownIds { ids }).await?);
+        }
+        for keys in keys.chunks(SOME) {
+            known.1.extend(self.run(&KnownKeys { keys }).await?);
+        }
+        Ok(known)
+    }
+}
+
+/// So many are looked up at once.
+const SOME: usize = 1000;
+
+struct KnownIds<'a> {
+    ids: &'a [i64],
+}
+
+impl Unit for KnownIds<'_> {
+    type Answer = Vec<i64>;
+    const NAME: &'static str = "look up tasks";
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<i64>> {
+        Ok(lock_tasks(tx, self.ids).await?.into_keys().collect())
+    }
+}
+
+struct KnownKeys<'a> {
+    keys: &'a [String],
+}
+
+impl Unit for KnownKeys<'_> {
+    type Answer = Vec<String>;
+    const NAME: &'static str = "look up keys";
+
+    async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<String>> {
+        let rows =
+            sqlx::query(tx.sql.keyed).bind(json!(self.keys).to_string()).fetch_all(&mut *tx.conn).await?;
+        rows.iter().map(|row| row.try_get(1)).collect()
     }
 }
 
@@ -42,6 +89,95 @@ impl Unit for Enqueue<'_> {
     const NAME: &'static str = "enqueue";
 
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Enqueued>> {
+        if self.tasks.iter().all(|task| task.after.is_empty()) {
+            return self.insert(tx).await;
+        }
+        let mut parents = self.others(tx).await?;
+        let enqueued = self.insert(tx).await?;
+        self.link(tx, &enqueued, &mut parents).await?;
+        Ok(enqueued)
+    }
+}
+
+/// Tasks that are there already and are waited for.
+struct Others {
+    keys: HashMap<String, i64>,
+    states: BTreeMap<i64, State>,
+}
+
+impl Enqueue<'_> {
+    /// Locks what is there already and will be waited for, before anything is written.
+    async fn others(&self, tx: &mut Tx<'_>) -> sqlx::Result<Others> {
+        let all = || self.tasks.iter().flat_map(|task| &task.after).map(|after| &after.parent);
+        let wanted: BTreeSet<_> =
+            all().filter_map(|parent| if let Parent::Key(key) = parent { Some(key) } else { None }).collect();
+        let mut keys = HashMap::new();
+        if !wanted.is_empty() {
+            let list = json!(wanted).to_string();
+            for row in sqlx::query(tx.sql.keyed).bind(list).fetch_all(&mut *tx.conn).await? {
+                keys.insert(row.try_get(1)?, row.try_get(0)?);
+            }
+        }
+        if let Some(key) = wanted.iter().find(|key| !keys.contains_key(**key)) {
+            return Err(no_parent(&format!("with the business key {key:?}")));
+        }
+        let mut ids: BTreeSet<i64> = keys.values().copied().collect();
+        ids.extend(all().filter_map(|parent| if let Parent::Task(id) = parent { Some(*id) } else { None }));
+        let ids: Vec<_> = ids.into_iter().collect();
+        let states = if ids.is_empty() { BTreeMap::new() } else { lock_tasks(tx, &ids).await? };
+        if let Some(id) = ids.iter().find(|id| !states.contains_key(id)) {
+            return Err(no_parent(&id.to_string()));
+        }
+        Ok(Others { keys, states })
+    }
+
+    /// Adds the edges of what is new, and tells it the ends that are there already.
+    async fn link(&self, tx: &mut Tx<'_>, enqueued: &[Enqueued], others: &mut Others) -> sqlx::Result<()> {
+        let mut edges: BTreeMap<(i64, i64), i64> = BTreeMap::new();
+        let mut same = Vec::new();
+        for (task, new) in self.tasks.iter().zip(enqueued).filter(|(_, new)| new.created) {
+            let before = edges.len();
+            for after in &task.after {
+                let parent = match &after.parent {
+                    Parent::Task(id) => *id,
+                    Parent::Key(key) => others.keys.get(key).copied().ok_or(sqlx::Error::RowNotFound)?,
+                    Parent::Nth(n) => enqueued.get(*n).ok_or(sqlx::Error::RowNotFound)?.id,
+                };
+                // Of two edges to one parent the stricter counts.
+                let any_end = edges.entry((new.id, parent)).or_insert(1);
+                *any_end = (*any_end).min(i64::from(after.any_end));
+            }
+            if edges.len() - before < task.after.len() {
+                same.push(new.id);
+            }
+        }
+        let parents: BTreeSet<i64> = edges.keys().map(|(_, parent)| *parent).collect();
+        let inner: Vec<_> = parents.iter().copied().filter(|id| !others.states.contains_key(id)).collect();
+        if !inner.is_empty() {
+            others.states.extend(lock_tasks(tx, &inner).await?);
+        }
+        // One that had the key of a task of this call, and went away since: a conflict.
+        if !parents.iter().all(|id| others.states.contains_key(id)) {
+            return Err(sqlx::Error::RowNotFound);
+        }
+        if parents.is_empty() {
+            return Ok(());
+        }
+        let edges: Vec<_> = edges
+            .into_iter()
+            .map(|((task, parent), any_end)| json!({"task": task, "parent": parent, "any_end": any_end}))
+            .collect();
+        expect(tx, &parents.iter().copied().collect::<Vec<_>>()).await?;
+        sqlx::query(tx.sql.depend).bind(json!(edges).to_string()).execute(&mut *tx.conn).await?;
+        for id in same {
+            recount(tx, id).await?;
+        }
+        let over =
+            parents.into_iter().filter(|id| others.states.get(id).is_some_and(|state| state.is_final()));
+        tell(tx, over.collect()).await
+    }
+
+    async fn insert(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Enqueued>> {
         let rows: Vec<_> = self.tasks.iter().map(encode).collect();
         let rows = insert(tx, json!(rows).to_string()).await?;
         let mut inserted: Vec<(i64, Option<String>)> =
@@ -82,6 +218,23 @@ impl Unit for Enqueue<'_> {
             })
             .collect()
     }
+}
+
+/// Said before anything is written.
+fn no_parent(which: &str) -> sqlx::Error {
+    sqlx::Error::InvalidArgument(format!("there is no task {which} to wait for"))
+}
+
+/// Whether each task stands behind those of its call that it waits for.
+fn check_order(tasks: &[NewTask]) -> Result<()> {
+    for (n, task) in tasks.iter().enumerate() {
+        let late = |parent: &Parent| matches!(parent, Parent::Nth(other) if *other >= n);
+        if task.after.iter().any(|after| late(&after.parent)) {
+            let reason = format!("task {n} of the call waits for one that does not stand before it");
+            return Err(super::Error::Refused { unit: Enqueue::NAME, reason });
+        }
+    }
+    Ok(())
 }
 
 /// Inserts these tasks and answers `(id, biz_key)` of those that went in.
@@ -126,5 +279,6 @@ fn encode(task: &NewTask) -> serde_json::Value {
         "job": task.job,
         "expires_at": expires_at,
         "expires_in": expires_in,
+        "waiting_for": task.after.len(),
     })
 }

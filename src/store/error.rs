@@ -179,6 +179,9 @@ pub(super) fn is_mixed_up(error: &sqlx::Error) -> bool {
 
 /// The database refuses the values themselves: a constraint, a trigger of ours, data that does not fit.
 pub(super) fn is_refusal(error: &sqlx::Error) -> bool {
+    if matches!(error, sqlx::Error::InvalidArgument(_)) {
+        return true; // our own word
+    }
     let Some(database) = error.as_database_error() else { return false };
     let code = database.code().unwrap_or_default();
     #[cfg(feature = "sqlite")]
@@ -199,5 +202,10 @@ pub(super) fn is_refusal(error: &sqlx::Error) -> bool {
 
 /// The database's own words, without the driver's decoration.
 pub(super) fn words(error: &sqlx::Error) -> String {
-    error.as_database_error().map_or_else(|| error.to_string(), |database| database.message().to_owned())
+    match error {
+        sqlx::Error::InvalidArgument(words) => words.clone(),
+        _ => error
+            .as_database_error()
+            .map_or_else(|| error.to_string(), |database| database.message().to_owned()),
+    }
 }

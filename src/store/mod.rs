@@ -2,7 +2,7 @@
 //!
 //! A [`Database`] says where; a [`Store`] is one plain connection to it (there is no pool: the database loop, the
 //! heartbeat and upkeep each own one store, so a process has a constant number of connections, and none of them can
-//! starve another). Operations are grouped by who calls them: `enqueue`, `exchange`, `beat`, `upkeep`, `schedule`, `jobs`, `prune`, `admin`, `view`. Each
+//! starve another). Operations are grouped by who calls them: `enqueue`, `dependents`, `exchange`, `beat`, `upkeep`, `schedule`, `jobs`, `prune`, `admin`, `view`. Each
 //! is one `unit` over the statements of `sql/<database>/`, the same operations on every database.
 //!
 //! This folder decides nothing about time or policy: it writes what [`crate::model`] has settled, and reports zero rows,
@@ -12,6 +12,7 @@ mod admin;
 mod audit;
 mod beat;
 mod database;
+mod dependents;
 mod doctor;
 mod enqueue;
 mod error;
@@ -36,6 +37,7 @@ pub use admin::{Accepted, Cancelled, Retried};
 pub use audit::{Audit, Peak};
 pub use beat::{Left, Orphan, Registration};
 pub use database::Database;
+pub use dependents::Stray;
 pub use doctor::Facts;
 pub use enqueue::Enqueued;
 pub use error::Error;

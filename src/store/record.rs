@@ -1,10 +1,11 @@
 //! The bookkeeping of every ended attempt, whoever ends it: log row, cooling row where the end is unclear, and the
-//! task's next state, in this order and in the caller's transaction. The caller has made sure that the attempts are
+//! task's next state, its end told to those who wait for it, in this order and in the caller's transaction. The caller has made sure that the attempts are
 //! its to end, and frees the permits of the clear ends last.
 
 use serde_json::json;
 use sqlx::Executor;
 
+use super::dependents::tell;
 use super::rows::micros;
 use super::unit::Tx;
 use crate::model::{Ended, RunAt, Why};
@@ -55,7 +56,13 @@ pub(super) async fn settle(tx: &mut Tx<'_>, ended: &[&Ended]) -> sqlx::Result<i6
     if unclear > 0 {
         sqlx::query(tx.sql.cool).bind(&*rows).execute(&mut *tx.conn).await?;
     }
-    let moved = sqlx::query(tx.sql.settle).bind(&*rows).execute(&mut *tx.conn).await?.rows_affected();
+    let mut moved = move_on(tx, &rows, 0).await?;
+    if moved < ended.len() as u64 {
+        // They are locked and ours: for those that did not move, others wait.
+        moved += move_on(tx, &rows, 1).await?;
+        let finals = ended.iter().filter(|ended| ended.settlement.state.is_final());
+        tell(tx, finals.map(|ended| ended.attempt.task).collect()).await?;
+    }
     if moved != ended.len() as u64 {
         return Err(moved_away(ended.len(), moved));
     }
@@ -63,6 +70,12 @@ pub(super) async fn settle(tx: &mut Tx<'_>, ended: &[&Ended]) -> sqlx::Result<i6
         wake(tx).await?;
     }
     Ok(i64::try_from(ended.len() - unclear).unwrap_or(i64::MAX))
+}
+
+/// Moves those on for which nobody waits (0), or all (1).
+async fn move_on(tx: &mut Tx<'_>, rows: &str, dependents: i64) -> sqlx::Result<u64> {
+    let settled = sqlx::query(tx.sql.settle).bind(rows).bind(dependents).execute(&mut *tx.conn).await?;
+    Ok(settled.rows_affected())
 }
 
 fn moved_away(ended: usize, moved: u64) -> sqlx::Error {

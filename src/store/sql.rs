@@ -28,7 +28,7 @@ macro_rules! statements {
                 include_str!(concat!("../../sql/", $folder, "/migrations/0001_core.sql")),
                 include_str!(concat!("../../sql/", $folder, "/migrations/0002_schedules.sql")),
                 include_str!(concat!("../../sql/", $folder, "/migrations/0003_life.sql")),
-                "SELECT 4", // its place
+                include_str!(concat!("../../sql/", $folder, "/migrations/0004_dependencies.sql")),
                 include_str!(concat!("../../sql/", $folder, "/migrations/0005_retention.sql")),
             ],
             $($name: include_str!(concat!("../../sql/", $folder, "/", stringify!($name), ".sql")),)*
@@ -40,6 +40,7 @@ macro_rules! statements {
 statements! {
     server session limits writable begin migrate_lock migrate_unlock installed schema clock
     enqueue keyed
+    lock_tasks expect depend waiters tell close told untold strays recount family parents revivable open_edges block
     look promote lock pick mark permits own ended_by log cool settle
     register beat running leave late own_cooling
     check expired fence abandoned cooled coolings released uncool counted drift repair longest impossible retired

@@ -5,12 +5,13 @@
 //!    expired leases, read twice ─► consumer gone ─► its running tasks on_abandon, permits cool
 //!    coolings past their bound  ─► permits free
 //!    counters                   ─► audited, repaired without opening the cap
-//!    impossible states          ─► reported
+//!    ends not told to dependents ─► told
+//!    impossible states          ─► reported; tasks that wait in vain mended
 //!    what is over and old       ─► deleted (retention)
 //! ```
 //!
 //! A pass that finds nothing to do is that one read, for every process of an idle fleet makes them. Impossible states,
-//! which repair nothing and take longer to look for, are looked for every few minutes.
+//! which take longer to look for, are looked for every few minutes.
 //!
 //! Any consumer runs it as a role, or a process of its own does. It needs no permit, no leader and nothing but the
 //! tables; several at once do no harm. It must never judge by a local wall clock, and never trust one reading.
@@ -193,11 +194,17 @@ impl Upkeep {
             self.age(ageing).await?;
             self.aged = Some(now);
         }
+        if check.untold || check.lapsed {
+            while self.store.tell_dependents(BATCH).await? > 0 {}
+        }
         if self.audited.is_none_or(|last| now.since(last) > AUDIT) {
             for what in self.store.audit().await?.impossible {
                 if self.reported.insert(what.clone()) {
                     Event::Impossible { what: &what }.emit();
                 }
+            }
+            for stray in self.store.strays(BATCH).await? {
+                self.store.mend(&stray).await?;
             }
             self.audited = Some(now);
         }

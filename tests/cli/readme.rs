@@ -45,7 +45,7 @@ fn the_three_terminals_of_the_readme_do_what_it_says() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let there = |block: &str| block.replace("127.0.0.1:9000", &format!("127.0.0.1:{port}"));
     let all = blocks("sh");
-    let [_two_commands, stub, fleet, use_it, schedules, why, life] = all.as_slice() else {
+    let [_two_commands, stub, fleet, use_it, schedules, after, why, life] = all.as_slice() else {
         panic!("{all:?}")
     };
 
@@ -68,6 +68,13 @@ fn the_three_terminals_of_the_readme_do_what_it_says() {
     assert!(out.contains("Sun 2027-03-14 03:00:00 EDT") && out.contains("tidy: paused trigger 3"), "{out}");
     assert_eq!(bench.json(&["schedule", "list"])["jobs"].as_array().unwrap().len(), 2);
 
+    let waits = bench.sh(after).output().unwrap();
+    assert!(waits.status.success(), "{waits:?}");
+    until("one after another", || {
+        let last = bench.json(&["tasks", "--key", "mail"])["tasks"][0].clone();
+        last["state"] == "succeeded"
+    });
+
     let ran = bench.sh(why).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "{out}{err}");
@@ -76,9 +83,9 @@ fn the_three_terminals_of_the_readme_do_what_it_says() {
     let sql = blocks("sql").remove(0);
     let inserted = bench.sh("exec sqlite3 permitq.db \"$SQL\"").env("SQL", sql).output().unwrap();
     assert!(inserted.status.success(), "{inserted:?}");
-    until("all three tasks done", || {
+    until("all seven tasks done", || {
         let tasks = bench.json(&["tasks"])["tasks"].clone();
-        tasks.as_array().unwrap().iter().filter(|task| task["state"] == "succeeded").count() == 3
+        tasks.as_array().unwrap().iter().filter(|task| task["state"] == "succeeded").count() == 7
     });
 
     let lived = bench.sh(life).output().unwrap();

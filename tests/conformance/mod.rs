@@ -5,6 +5,7 @@ mod by_hand;
 mod claim;
 mod clock;
 mod cooling;
+mod dependencies;
 mod enqueue;
 mod finish;
 mod lease;

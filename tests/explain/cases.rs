@@ -116,6 +116,7 @@ pub(super) fn cases(dialect: Dialect) -> Vec<Case> {
     cases.extend(life());
     cases.extend(schedules());
     cases.extend(retention());
+    cases.extend(dependencies());
     if dialect == Dialect::Postgres {
         let kinds = json!([{"kind": "k1", "hold": HOUR, "max_attempts": 3, "on_abandon": "retry", "downstream": "default"}]);
         let end = |n: i64| json!({"id": RUNNING + 4 * n, "claim_no": 1, "outcome": "succeeded", "state": "succeeded", "attempts": 1});
@@ -149,7 +150,7 @@ fn claim() -> Vec<Case> {
     let tasks: Vec<_> = (0..4_i64)
         .map(|n| {
             json!({"kind": "k1", "semaphore": "default", "biz_key": format!("new-{n}"), "payload": "{}", "priority": 0,
-                   "at": null, "delay": 0, "timeout": null, "max_attempts": null, "on_abandon": null, "source": "api", "job": null, "expires_at": null, "expires_in": HOUR})
+                   "at": null, "delay": 0, "timeout": null, "max_attempts": null, "on_abandon": null, "source": "api", "job": null, "expires_at": null, "expires_in": HOUR, "waiting_for": 0})
         })
         .collect();
     vec![
@@ -186,7 +187,7 @@ fn finish() -> Vec<Case> {
         case("ended_by", vec![attempts()], FEW),
         case("log", vec![word("c0"), ends(None), word("c0")], FEW),
         case("cool", vec![ends(Some("timeout"))], FEW),
-        case("settle", vec![ends(None)], FEW),
+        case("settle", vec![ends(None), int(0)], FEW),
     ]
 }
 
@@ -243,6 +244,29 @@ fn life() -> Vec<Case> {
         with("level", "the highest", vec![word("default"), word("k1"), Bind::NoInt], FEW),
         with("level", "the next", vec![word("default"), word("k1"), int(5)], FEW),
         case("age", vec![word("default"), word("k1"), int(0), int(HOUR)], 500),
+    ]
+}
+
+fn dependencies() -> Vec<Case> {
+    let edges = json!([{"task": PENDING, "parent": 2, "any_end": 0}]);
+    let few = || list(&json!([PENDING, PENDING + 1]));
+    vec![
+        case("lock_tasks", vec![few()], FEW),
+        case("expect", vec![few()], FEW),
+        case("depend", vec![list(&edges)], FEW),
+        case("waiters", vec![few(), int(100)], FEW),
+        case("tell", vec![list(&json!([{"id": PENDING, "ended": 1, "error": null}]))], FEW),
+        case("close", vec![list(&json!([{"task": PENDING, "parent": 2}]))], FEW),
+        case("told", vec![few()], FEW),
+        case("untold", vec![int(100)], FEW),
+        // What is blocked, of which there is nothing here.
+        case("strays", vec![int(100)], FEW),
+        case("recount", vec![int(PENDING), int(PENDING)], FEW),
+        case("family", vec![int(PENDING), int(100), int(PENDING), int(100)], FEW),
+        case("parents", vec![few()], FEW),
+        case("revivable", vec![few()], FEW),
+        case("open_edges", vec![few()], FEW),
+        case("block", vec![few()], FEW),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 mod cap;
 mod dropped;
+mod ends;
 mod holes;
 mod keys;
 mod locks;

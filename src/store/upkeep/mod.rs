@@ -36,6 +36,8 @@ pub struct Check {
     pub lapsed: bool,
     /// A cooling is over, or a counter is wrong.
     pub permits: bool,
+    /// An end is not told to all who wait for it.
+    pub untold: bool,
 }
 
 impl Store {
@@ -80,6 +82,7 @@ impl Unit for ReadCheck {
             abandoned: is("abandoned")?,
             lapsed: is("lapsed")?,
             permits: is("cooled")? || is("drifted")?,
+            untold: is("untold")?,
         })
     }
 }
