@@ -189,7 +189,7 @@ impl Delayed {
         );
         let late = place.numbers(&late).await?;
         let called = place.micros("max(coalesce(called_at, ended_at))");
-        let last = place.number(&format!("SELECT {called} FROM permitq_attempt")).await?;
+        let until = place.number(&format!("SELECT {called} FROM permitq_attempt")).await?;
         let lost = place.number("SELECT count(*) FROM permitq_task WHERE state <> 'succeeded'").await?;
         let peak = place.store().peak("default", 0..i64::MAX).await?;
 
@@ -197,7 +197,7 @@ impl Delayed {
         let early = i64::try_from(late.iter().filter(|late| **late < 0).count())?;
         let repeated = i64::try_from(late.len())? - i64::try_from(self.tasks)?;
         let late: Vec<u64> = late.into_iter().map(|late| u64::try_from(late).unwrap_or_default()).collect();
-        let fired_per_s = tasks / seconds(u64::try_from(last - first)?);
+        let fired_per_s = tasks / seconds(u64::try_from(until - first)?);
         let lateness = Spread::of(late.clone());
         let due_per_s = (!self.spread.is_zero()).then(|| tasks / self.spread.as_secs_f64());
         let report = Report {

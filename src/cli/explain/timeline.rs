@@ -30,7 +30,7 @@ pub(super) fn draw(lanes: &[Lane], now: Timestamp) -> Option<String> {
         usize::try_from(i128::from(at) * i128::from(WIDTH) / i128::from(whole)).unwrap_or_default()
     };
     let width = lanes.iter().map(|lane| lane.name.chars().count()).max()?;
-    let mut lines = Vec::new();
+    let mut drawn = Vec::new();
     for lane in lanes {
         let mut bar: Vec<char> = Vec::new();
         bar.resize(column(lane.waits_from), ' ');
@@ -45,12 +45,12 @@ pub(super) fn draw(lanes: &[Lane], now: Timestamp) -> Option<String> {
             }
         }
         let bar: String = bar.into_iter().collect();
-        lines.push(format!("{:width$}  {}", lane.name, bar.trim_end()));
+        drawn.push(format!("{:width$}  {}", lane.name, bar.trim_end()));
     }
     let each = std::time::Duration::from_micros(whole.unsigned_abs() / WIDTH.unsigned_abs());
     let each = crate::cli::when::short(each);
-    lines.push(format!("· waits  █ runs  ░ its permit cools; a character is {each}"));
-    Some(lines.join("\n"))
+    drawn.push(format!("· waits  █ runs  ░ its permit cools; a character is {each}"));
+    Some(drawn.join("\n"))
 }
 
 fn end(lane: &Lane, now: Timestamp) -> Timestamp {
