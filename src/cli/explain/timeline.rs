@@ -80,10 +80,10 @@ mod tests {
             lane("10", [Some(10), Some(16), Some(30), Some(30)]),
         ];
         let drawn = draw(&lanes, at(99)).unwrap();
-        let lines: Vec<_> = drawn.lines().collect();
-        assert_eq!(lines[0], format!("1   {}{}{}", "·".repeat(8), "█".repeat(12), "░".repeat(12)));
-        assert_eq!(lines[1], format!("10  {}{}{}", " ".repeat(20), "·".repeat(12), "█".repeat(28)));
-        assert!(lines[2].ends_with("a character is 500 ms"), "{drawn}");
+        let rows: Vec<_> = drawn.lines().collect();
+        assert_eq!(rows[0], format!("1   {}{}{}", "·".repeat(8), "█".repeat(12), "░".repeat(12)));
+        assert_eq!(rows[1], format!("10  {}{}{}", " ".repeat(20), "·".repeat(12), "█".repeat(28)));
+        assert!(rows[2].ends_with("a character is 500 ms"), "{drawn}");
     }
 
     #[test]
