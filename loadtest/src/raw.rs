@@ -142,7 +142,7 @@ macro_rules! raw {
             }
 
             async fn take(conn: &mut $connection, raw: &Raw, room: i64) -> sqlx::Result<Vec<(i64, i64)>> {
-                let picked = sqlx::query(sql!("pick")).bind(SEMAPHORE).bind(raw.kind).bind(room);
+                let picked = sqlx::query(sql!("pick")).bind(SEMAPHORE).bind(raw.kind).bind(SEMAPHORE).bind(raw.kind).bind(raw.kind).bind(room);
                 let picked = picked.fetch_all(&mut *conn).await?;
                 let mut taken = Vec::with_capacity(picked.len());
                 for row in &picked {

@@ -40,3 +40,7 @@ EXPLAIN DELETE FROM permitq_instant WHERE id = 0;
 EXPLAIN SELECT task FROM permitq_dependency;
 EXPLAIN INSERT INTO permitq_dependency (task, parent) VALUES (1, 2);
 EXPLAIN UPDATE permitq_dependency SET open = 0;
+EXPLAIN SELECT what FROM permitq_pause;
+EXPLAIN INSERT INTO permitq_pause (what, name) VALUES ('kind', 'x');
+EXPLAIN UPDATE permitq_pause SET failures = failures + 1;
+EXPLAIN DELETE FROM permitq_pause WHERE what = 'kind';

@@ -416,7 +416,7 @@ mod tests {
         let Failure::Usage(words) = read(&br#"{"a\n\u001b[2J": 1}"#[..], "f").unwrap_err() else {
             panic!("usage")
         };
-        assert!(words.ends_with("\n  f:1: unknown field `a  [2J`, expected one of `kind`, `biz_key`, `payload`, `priority`, `run_at`, `delay`, `timeout`, `max_attempts`, `semaphore`, `on_abandon`, `name`, `after` (column 15)"), "{words}");
+        assert!(words.ends_with("\n  f:1: unknown field `a  [2J`, expected one of `kind`, `biz_key`, `payload`, `priority`, `run_at`, `delay`, `expires`, `timeout`, `max_attempts`, `semaphore`, `on_abandon`, `name`, `after` (column 15)"), "{words}");
     }
 
     #[test]

@@ -412,8 +412,8 @@ impl Loop {
             }
             Job::Late { consumer, ended } => self.late.push((consumer, ended)),
             Job::Reconcile { .. } => self.reconcile = true,
-            Job::Reopen { .. } => {} // its end does it, too
-            Job::Register(_) | Job::Look(_) | Job::Promote | Job::Leave { .. } => {}
+            // Whoever finds a downstream up says so again at the end of its call.
+            Job::Reopen { .. } | Job::Register(_) | Job::Look(_) | Job::Promote | Job::Leave { .. } => {}
         }
     }
 

@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(result(answer(200, &"ä".repeat(99))).unwrap(), "ääääää…");
 
         let error = |seen| match classify(seen, &rules).verdict {
-            Verdict::Failed { error } | Verdict::Retry { error, .. } => error,
+            Verdict::Failed { error } | Verdict::Retry { error, .. } | Verdict::Down { error, .. } => error,
             other => panic!("{other:?}"),
         };
         assert_eq!(error(answer(404, " no such report\r\n")), "HTTP 404 Not Found: no such report");

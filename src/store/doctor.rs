@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_right_is_named_by_what_needs_it() {
         let all = statements(Dialect::Postgres.sql().unwrap().doctor_rights);
-        assert_eq!(all.len(), 36);
+        assert_eq!(all.len(), 43);
         let rights: Vec<_> = all.iter().map(|statement| right(statement, "?")).collect();
         assert!(rights.contains(&"INSERT on permitq_attempt".to_owned()), "{rights:?}");
         assert!(rights.contains(&"UPDATE on permitq_semaphore".to_owned()), "{rights:?}");

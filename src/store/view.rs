@@ -361,7 +361,7 @@ impl Unit for ListRetryable<'_> {
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<Vec<Task>> {
         let Retryable { state, kind, error, since, until } = self.filter;
         let (state, kind, error) = (state.map(State::as_str), kind.as_deref(), error.as_deref());
-        let [since, until] = [since, until].map(|instant| instant.map(|instant| instant.as_microsecond()));
+        let [since, until] = [since, until].map(|instant| instant.map(Timestamp::as_microsecond));
         let rows = sqlx::query(tx.sql.retryable)
             .bind(state)
             .bind(state)

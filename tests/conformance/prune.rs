@@ -94,7 +94,7 @@ async fn what_is_not_over_or_not_old_enough_stays(db: Db) {
     assert_eq!(running.len(), 2);
     db.sql("INSERT INTO permitq_task (kind, state, waiting_for) VALUES ('call', 'blocked', 1)").await;
     let ends = [finished(&db, 1, &Outcome::succeeded(None)).await[0]];
-    age(&db, DAY * 7 - Duration::from_mins(1), "1 = 1").await;
+    age(&db, Duration::from_mins(7 * 24 * 60 - 1), "1 = 1").await;
     // All that is not over is as old as the hills.
     for column in ["created_at", "run_at", "started_at"] {
         db.age("permitq_task", column, DAY * 400, &format!("id <> {} AND {column} IS NOT NULL", ends[0]))

@@ -299,7 +299,7 @@ async fn answers_read_to_their_end_are_what_their_status_says() {
         (
             "503 Service Unavailable\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
              Retry-After: Sun, 06 Nov 1994 08:49:47 GMT\r\nContent-Length: 4\r\n\r\nbusy",
-            retry(after(10), "HTTP 503 Service Unavailable: busy"),
+            Verdict::Down { error: "HTTP 503 Service Unavailable: busy".to_owned(), after: after(10) },
             clear,
         ),
         (

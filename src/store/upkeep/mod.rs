@@ -25,6 +25,7 @@ pub use repair::Repair;
 
 /// What one read says of all there may be to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, not a state in disguise")]
 pub struct Check {
     /// The database's clock, in microseconds since 1970.
     pub now: i64,
