@@ -154,6 +154,7 @@ fn what_is_missing_is_named() {
             "SELECT, DELETE ON permitq_limit".to_owned(),
             "SELECT, UPDATE (in_use) ON permitq_semaphore".to_owned(),
             "SELECT, INSERT, DELETE ON permitq_action".to_owned(),
+            "SELECT, INSERT, UPDATE ON permitq_dependency".to_owned(),
         ];
         let tables = ["task", "cooling", "attempt", "consumer", "job", "trigger", "instant"];
         grants.extend(tables.map(|table| format!("SELECT, INSERT, UPDATE, DELETE ON permitq_{table}")));

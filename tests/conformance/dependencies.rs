@@ -381,7 +381,8 @@ async fn random_graphs_end_as_the_model_says(db: Db) {
         let mut model: Vec<State> = Vec::new();
         let task = |n: usize, all: &[i64]| {
             edges[n].iter().fold(self::task(), |task, &(parent, any_end)| {
-                let parent = all.get(parent).map_or(Parent::Nth(parent - all.len()), |id| Parent::Task(*id));
+                let parent =
+                    all.get(parent).map_or_else(|| Parent::Nth(parent - all.len()), |id| Parent::Task(*id));
                 if any_end { task.after_any_end(parent) } else { task.after(parent) }
             })
         };

@@ -124,7 +124,8 @@ async fn sqlite(db: &Db) {
     let triggers = db.text(triggers).await;
     db.sql(
         "PRAGMA synchronous = OFF; PRAGMA cache_size = -500000; PRAGMA ignore_check_constraints = ON;
-         DROP TRIGGER permitq_task_check; DROP TRIGGER permitq_task_later; DROP TRIGGER test_moves; BEGIN",
+         DROP TRIGGER permitq_task_check; DROP TRIGGER permitq_task_later;
+         DROP TRIGGER permitq_dependency_gone; DROP TRIGGER test_moves; BEGIN",
     )
     .await;
     for insert in inserts(&words) {

@@ -315,14 +315,14 @@ fn retention() -> Vec<Case> {
     let ids = || list(&json!((900_001..=900_020).collect::<Vec<_>>()));
     vec![
         // Each of two hundred, and whether its permit cools.
-        with("finished", "from the first on", finished("succeeded", 0, 0), 500),
+        with("finished", "from the first on", finished("succeeded", 0, 0), 700),
         with(
             "finished",
             "nothing so old",
             vec![word("failed"), int(0), int(0), word("failed"), int(0), int(1), int(200)],
             FEW,
         ),
-        case("unneeded", vec![ids(), int(NOW * 2)], 100),
+        case("unneeded", vec![ids(), int(NOW * 2)], 120),
         case("forget_attempts", vec![ids()], 100),
         case("forget_actions_of", vec![list(&json!((950_001..=950_020).collect::<Vec<_>>()))], 100),
         case("forget_tasks", vec![ids()], 100),
