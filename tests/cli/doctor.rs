@@ -156,7 +156,7 @@ fn what_is_missing_is_named() {
             "SELECT, INSERT, DELETE ON permitq_action".to_owned(),
             "SELECT, INSERT, UPDATE ON permitq_dependency".to_owned(),
         ];
-        let tables = ["task", "cooling", "attempt", "consumer", "job", "trigger", "instant"];
+        let tables = ["task", "cooling", "attempt", "consumer", "job", "trigger", "instant", "pause"];
         grants.extend(tables.map(|table| format!("SELECT, INSERT, UPDATE, DELETE ON permitq_{table}")));
         for grant in grants {
             hand.execute(&format!("GRANT {grant} TO {name}"));
