@@ -117,6 +117,8 @@ async fn however_a_parent_ends_nobody_waits_for_ever(db: Db) {
         "cancel while running",
         "delete",
         "hand",
+        "expiry",
+        "expiry seen by a claim",
         "accept",
     ];
     for way in ways {
@@ -164,6 +166,16 @@ async fn however_a_parent_ends_nobody_waits_for_ever(db: Db) {
                 .await;
                 assert_eq!(state(&db, strict).await, State::Blocked);
                 pass(&db).await;
+                Cancelled
+            }
+            "expiry" | "expiry seen by a claim" => {
+                db.sql(&format!("UPDATE permitq_task SET expires_at = created_at WHERE id = {parent}")).await;
+                if way == "expiry" {
+                    assert_eq!(db.store().expire(9).await.unwrap(), 1);
+                } else {
+                    assert!(a.claim(1).await.is_empty());
+                    pass(&db).await;
+                }
                 Cancelled
             }
             _ => {

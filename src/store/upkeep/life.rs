@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::store::dependents::tell;
 use crate::store::rows::{Read, micros};
 use crate::store::unit::{How, Tx, Unit};
 use crate::store::{Result, Store};
@@ -44,11 +45,14 @@ impl Unit for Expire {
     async fn run(&self, tx: &mut Tx<'_>) -> sqlx::Result<u64> {
         let rows = sqlx::query(tx.sql.lapsed).bind(self.limit).fetch_all(&mut *tx.conn).await?;
         let ids: Vec<_> = rows.iter().map(|row| row.int("id")).collect::<sqlx::Result<_>>()?;
-        lapse(tx, ids).await
+        let lapsed = lapse(tx, ids.clone()).await?;
+        tell(tx, ids).await?;
+        Ok(lapsed)
     }
 }
 
-/// Cancels these tasks, which are locked for us, as far as their deadline has passed.
+/// Cancels these tasks, which are locked for us, as far as their deadline has passed. A claim holds the semaphore's row, and so
+/// may not wait for those that wait for them: the next pass of upkeep tells them.
 pub(in crate::store) async fn lapse(tx: &mut Tx<'_>, mut ids: Vec<i64>) -> sqlx::Result<u64> {
     if ids.is_empty() {
         return Ok(0);
