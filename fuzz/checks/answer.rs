@@ -33,7 +33,9 @@ pub(crate) fn check(input: (u16, u8, bool, u16, &str, &str, &[u8])) {
     assert_eq!(matches!(outcome.end, End::Stopped), hung_up && stops_on_disconnect, "{outcome:?}");
     let (text, bound) = match &outcome.verdict {
         Verdict::Succeeded { result } => (result.clone().unwrap_or_default(), rules.max_result_bytes),
-        Verdict::Retry { error, .. } | Verdict::Failed { error } => (error.clone(), ERROR_MAX),
+        Verdict::Retry { error, .. } | Verdict::Down { error, .. } | Verdict::Failed { error } => {
+            (error.clone(), ERROR_MAX)
+        }
         other => panic!("{other:?}"),
     };
     assert!(text.len() <= bound, "{} of {bound}", text.len());

@@ -43,7 +43,7 @@ pub(super) struct Case {
 /// These may read more than a bound, and why that is all right.
 pub(super) const FREE: [(&str, &str); 4] = [
     (
-        "finished",
+        "retryable",
         "for a person who retries many: walks from the oldest task until it has enough; statement_timeout bounds it",
     ),
     ("states", "counts every task, for a person or a test that asks for just that"),
@@ -238,7 +238,7 @@ fn life() -> Vec<Case> {
         case("still_down", [vec![int(0), word("c0"), word("no")], attempt().to_vec()].concat(), FEW),
         case("probe", vec![word("default")], FEW),
         case("probing", vec![int(1), int(1), word("default")], FEW),
-        case("reopen", attempt().to_vec(), FEW),
+        case("found_up", attempt().to_vec(), FEW),
         case("lapsed", vec![int(100)], FEW),
         case("lapse", vec![list(&json!([PENDING, PENDING + 1]))], FEW),
         with("level", "the highest", vec![word("default"), word("k1"), Bind::NoInt], FEW),

@@ -29,6 +29,7 @@ async fn a_consumer_works_with_the_documented_rights(server: Server) {
         all(&format!("{table}permitq_job")),
         all(&format!("{table}permitq_trigger")),
         all(&format!("{table}permitq_instant")),
+        all(&format!("{table}permitq_pause")),
         format!("SELECT, INSERT, UPDATE ON {table}permitq_dependency"),
     ];
     let grants = grants.map(|grant| format!("GRANT {grant} TO {user}"));
