@@ -43,15 +43,8 @@ impl Place {
         let faults = vec![Fault::Status(503)];
         let options =
             StubOptions { listen: self.0, limit: Some(4), faults, fault_rate, ..StubOptions::default() };
-        let mut stub = stub::start(options.clone()).await;
-        until("the one before has left its place", async || {
-            if stub.is_err() {
-                stub = stub::start(options.clone()).await;
-            }
-            stub.is_ok()
-        })
-        .await;
-        stub.unwrap()
+        until("the one before has left its place", async || TcpListener::bind(self.0).is_ok()).await;
+        stub::start(options).await.unwrap()
     }
 }
 
