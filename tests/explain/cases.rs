@@ -243,7 +243,7 @@ fn life() -> Vec<Case> {
         case("lapse", vec![list(&json!([PENDING, PENDING + 1]))], FEW),
         with("level", "the highest", vec![word("default"), word("k1"), Bind::NoInt], FEW),
         with("level", "the next", vec![word("default"), word("k1"), int(5)], FEW),
-        case("age", vec![word("default"), word("k1"), int(0), int(HOUR)], 500),
+        case("age", vec![word("default"), word("k1"), int(0), int(HOUR)], 600),
     ]
 }
 

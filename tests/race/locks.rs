@@ -194,7 +194,8 @@ async fn a_claim_passes_by_what_others_have_locked(db: Db) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql").join(folder).join("pick.sql");
     let mut pick: String = std::fs::read_to_string(file).unwrap();
     pick = pick.lines().filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join(" ");
-    for (n, value) in ["'default'", "'call'", "8"].into_iter().enumerate() {
+    for (n, value) in ["'default'", "'call'", "'default'", "'call'", "'default'", "8"].into_iter().enumerate()
+    {
         pick = pick.replace(&format!("${}", n + 1), value).replacen('?', value, 1);
     }
     let held = db.hold(&[&pick]).await;
