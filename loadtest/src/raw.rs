@@ -170,7 +170,7 @@ macro_rules! raw {
                 } else {
                     sqlx::query(sql!("own")).bind(&ended).bind(&raw.consumer).fetch_all(&mut *conn).await?;
                 }
-                sqlx::query(sql!("settle")).bind(&ended).execute(&mut *conn).await?;
+                sqlx::query(sql!("settle")).bind(&ended).bind(0_i64).execute(&mut *conn).await?;
                 Ok(())
             }
         }
